@@ -1,0 +1,55 @@
+"""All that this package raises on purpose.
+
+RunLogError
+├── ConfigError           an argument, a setting or an environment variable that cannot be used
+├── OtlpError             bytes that are no OTLP request (with the reason)
+├── RatesError            a price table that cannot be used: file, table and key are named
+├── JournalError          a journal that cannot be written or read
+├── StoreError            the store cannot do what was asked
+│   ├── StoreLockedError  another process holds the DuckDB file: its PID, and the way out
+│   ├── StoreDamagedError the file is no readable DuckDB database; it was left as it is
+│   └── SchemaError       the store was written by a newer version, or is no runlog store
+└── RunNotFoundError      no run, or more than one, has that id prefix
+"""
+
+from __future__ import annotations
+
+
+class RunLogError(Exception):
+    """Base of every error raised on purpose by otel_runlog."""
+
+
+class ConfigError(RunLogError):
+    """An argument, a setting or an environment variable cannot be used."""
+
+
+class OtlpError(RunLogError):
+    """Bytes that are no OTLP request."""
+
+
+class RatesError(RunLogError):
+    """A price table cannot be used."""
+
+
+class JournalError(RunLogError):
+    """The journal cannot be written or read."""
+
+
+class StoreError(RunLogError):
+    """The store cannot do what was asked."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds the DuckDB file."""
+
+
+class StoreDamagedError(StoreError):
+    """The file is no readable DuckDB database."""
+
+
+class SchemaError(StoreError):
+    """The store's schema is newer than this package, or not a runlog store's."""
+
+
+class RunNotFoundError(RunLogError):
+    """No run, or more than one, goes by that name."""
