@@ -1,0 +1,67 @@
+"""From a span to what it says, one module a vocabulary.
+
+To add one: a module with NAME, matches(span), read(span) and messages(span), and its name in CONVENTIONS. The first
+that matches reads the span. Order: vocabularies with a mark of their own first, the general one last.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from otel_runlog.conventions import (
+    anthropic_sdk,
+    claude_code,
+    openinference,
+    otel_genai,
+    pydantic_ai,
+    traceloop,
+    vercel,
+)
+from otel_runlog.conventions.reading import Reading, SpanMessages
+from otel_runlog.model import Span
+
+
+class Convention(Protocol):
+    """What a convention module offers."""
+
+    NAME: str
+
+    def matches(self, span: Span) -> bool:
+        """Whether this vocabulary wrote the span."""
+
+    def read(self, span: Span) -> Reading | None:
+        """The span in the canonical words; None where it is no step."""
+
+    def messages(self, span: Span) -> SpanMessages:
+        """The messages the span carries."""
+
+
+CONVENTIONS: tuple[Convention, ...] = (
+    openinference,  # before pydantic_ai and gen_ai: its processors stamp their spans
+    claude_code,
+    vercel,
+    pydantic_ai,
+    anthropic_sdk,
+    traceloop,
+    otel_genai,  # last: it takes whatever has a gen_ai attribute
+)
+
+
+def convention_of(span: Span) -> Convention | None:
+    """The convention that wrote `span`; None where none did."""
+    return next((c for c in CONVENTIONS if c.matches(span)), None)
+
+
+def read(span: Span) -> Reading | None:
+    """The span in the canonical words; None where it is no step."""
+    convention = convention_of(span)
+    return convention.read(span) if convention else None
+
+
+def messages(span: Span) -> SpanMessages:
+    """The messages the span carries; empty where no convention reads it."""
+    convention = convention_of(span)
+    return convention.messages(span) if convention else SpanMessages()
+
+
+__all__ = ["CONVENTIONS", "Convention", "Reading", "SpanMessages", "convention_of", "messages", "read"]
