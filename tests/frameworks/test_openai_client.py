@@ -97,6 +97,30 @@ def test_a_call_outside_every_agent_is_one_run_of_one_call(tracing: Tracing, mak
 
 
 @pytest.mark.parametrize("makers", SINGLE + STACKED, indirect=True)
+def test_responses_calls_below_an_agent_are_counted_once(tracing: Tracing, makers):
+    with serving(TOOL_LOOP, tracing, makers) as (client, provider), tracing.agent("responder"):
+        for _ in TOOL_LOOP:
+            client.responses.create(model=MODEL, input="Will it rain in Oslo?")
+
+    [run] = tracing.runs()
+    assert (run.facts.llm_calls, run.facts.usage_missing_calls) == (3, 0)
+    expected = [served_by_openai(one) for one in provider.served]
+    # Only OpenInference also says that nothing was written to the cache.
+    assert [call.tokens._replace(cache_write_tokens=None) for call in run.model_calls()] == expected
+
+
+@pytest.mark.parametrize("makers", STACKED, indirect=True)
+def test_a_bare_responses_call_is_one_run_though_it_may_leave_two_traces(tracing: Tracing, makers):
+    # Traceloop makes its span when the answer is there, so the other instrumentation's span is not its parent or child.
+    with serving(TOOL_LOOP[2:], tracing, makers) as (client, _):
+        client.responses.create(model=MODEL, input="Will it rain in Oslo?")
+
+    [run] = tracing.runs()
+    assert (run.facts.llm_calls, run.facts.step_count) == (1, 1)
+    assert run.tokens[:3] == (1_301, 71, 1_152)
+
+
+@pytest.mark.parametrize("makers", SINGLE + STACKED, indirect=True)
 def test_a_stream_that_includes_usage_counts_what_was_served(tracing: Tracing, makers):
     # No reasoning here: Traceloop 0.62 leaves it out of streams.
     script = [Answer("Rain at noon.", input_tokens=901, output_tokens=37, cache_read_tokens=256)]
