@@ -1,0 +1,217 @@
+"""OTLP protobuf requests to spans and log records, each item parsed alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias, TypeVar
+
+from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+from opentelemetry.proto.logs.v1 import logs_pb2
+from opentelemetry.proto.resource.v1 import resource_pb2
+from opentelemetry.proto.trace.v1 import trace_pb2
+
+from otel_runlog.errors import OtlpError
+from otel_runlog.model import Attributes, AttrValue, LogRecord, Resource, Scope, Span, SpanEvent, SpanLink
+from otel_runlog.otlp import items
+from otel_runlog.otlp.items import RejectedItemError
+from otel_runlog.otlp.protowire import count_items, repair_text, sub_messages
+from otel_runlog.span import clean_ns, clean_times, note
+
+Range: TypeAlias = tuple[int, int]
+Block: TypeAlias = tuple[Resource, Scope, list[str], Range]
+Parsed = TypeVar("Parsed", bound=Message)
+MAX_ITEMS_PER_SPAN = 100_000
+"""Attributes, events, links and values of one span or record: 2 bytes each on the wire, some 200 once parsed."""
+
+
+def read_spans(body: bytes, rejected: Counter[str]) -> list[Span]:
+    """The spans of an ExportTraceServiceRequest; those that cannot be kept are counted by reason.
+
+    Raises:
+        OtlpError: the body is no such request.
+    """
+    spans = []
+    for resource, scope, notes, (at, end) in _items(body):
+        try:
+            spans.append(_span(body[at:end], resource, scope, notes))
+        except RejectedItemError as reason:
+            rejected[str(reason)] += 1
+    return spans
+
+
+def read_records(body: bytes, rejected: Counter[str]) -> list[LogRecord]:
+    """The records of an ExportLogsServiceRequest; those that cannot be kept are counted by reason.
+
+    Raises:
+        OtlpError: the body is no such request.
+    """
+    records = []
+    for resource, scope, notes, (at, end) in _items(body):
+        try:
+            records.append(_record(body[at:end], resource, scope, notes))
+        except RejectedItemError as reason:
+            rejected[str(reason)] += 1
+    return records
+
+
+def _items(body: bytes) -> Iterator[Block]:
+    """Each item with the resource and scope around it; they lie at the same field numbers in traces and logs."""
+    for at, end in sub_messages(body, 0, len(body), 1):
+        notes: list[str] = []
+        resource = _resource(body, _last(sub_messages(body, at, end, 1)), notes)
+        for scope_at, scope_end in sub_messages(body, at, end, 2):
+            scope_notes = list(notes)
+            scope = _scope(body, _last(sub_messages(body, scope_at, scope_end, 1)), scope_notes)
+            for item in sub_messages(body, scope_at, scope_end, 2):
+                yield resource, scope, scope_notes, item
+
+
+def _last(ranges: Iterable[Range]) -> Range:
+    last = (0, 0)
+    for last in ranges:  # noqa: B007 - of a field that stands twice the last counts
+        pass
+    return last
+
+
+def _resource(body: bytes, where: Range, notes: list[str]) -> Resource:
+    try:
+        message = _parse(resource_pb2.Resource, body[slice(*where)], "Resource", notes)
+    except RejectedItemError as reason:
+        note(notes, f"repaired: resource left out, {reason}")
+        return Resource()
+    return Resource(_attributes(message.attributes))
+
+
+def _scope(body: bytes, where: Range, notes: list[str]) -> Scope:
+    try:
+        message = _parse(InstrumentationScope, body[slice(*where)], "Scope", notes)
+    except RejectedItemError as reason:
+        note(notes, f"repaired: scope left out, {reason}")
+        return Scope()
+    return Scope(message.name, message.version)
+
+
+def _parse(kind: type[Parsed], data: bytes, name: str, notes: list[str]) -> Parsed:
+    """The message, with broken UTF-8 repaired and noted; any other fault rejects it."""
+    if len(data) > 2 * MAX_ITEMS_PER_SPAN:
+        _check_items(data, name)
+    message: Parsed = kind()
+    try:
+        message.ParseFromString(data)
+    except DecodeError:
+        message.ParseFromString(_repair(data, name, message))
+        note(notes, "repaired: invalid UTF-8 replaced by U+FFFD")
+    return message
+
+
+def _repair(data: bytes, name: str, message: Message) -> bytes:
+    try:
+        repaired = repair_text(data, name)
+        message.ParseFromString(repaired)
+    except RejectedItemError:
+        raise
+    except (OtlpError, DecodeError):
+        raise RejectedItemError("undecodable") from None
+    return repaired
+
+
+def _check_items(data: bytes, name: str) -> None:
+    try:
+        found = count_items(data, name, MAX_ITEMS_PER_SPAN)
+    except OtlpError:
+        raise RejectedItemError("undecodable") from None
+    if found > MAX_ITEMS_PER_SPAN:
+        raise RejectedItemError("too_many_items")
+
+
+def _span(data: bytes, resource: Resource, scope: Scope, around: list[str]) -> Span:
+    notes = list(around)
+    message = _parse(trace_pb2.Span, data, "Span", notes)
+    items.check_ids(message.trace_id, message.span_id)
+    started_ns, ended_ns = clean_times(message.start_time_unix_nano, message.end_time_unix_nano, notes)
+    return Span(
+        trace_id=message.trace_id.hex(),
+        span_id=message.span_id.hex(),
+        parent_span_id=items.parent(message.parent_span_id, notes),
+        name=message.name,
+        kind=message.kind,
+        started_ns=started_ns,
+        ended_ns=ended_ns,
+        status_code=message.status.code,
+        status_message=message.status.message,
+        attributes=_attributes(message.attributes),
+        events=tuple(_event(event, notes) for event in message.events),
+        links=tuple(_link(link) for link in message.links),
+        scope=scope,
+        resource=resource,
+        trace_state=message.trace_state,
+        flags=message.flags,
+        dropped_attributes_count=message.dropped_attributes_count,
+        dropped_events_count=message.dropped_events_count,
+        dropped_links_count=message.dropped_links_count,
+        repairs=tuple(notes),
+    )
+
+
+def _event(event: trace_pb2.Span.Event, notes: list[str]) -> SpanEvent:
+    time_ns = clean_ns(event.time_unix_nano, "event time", notes)
+    return SpanEvent(event.name, time_ns, _attributes(event.attributes), event.dropped_attributes_count)
+
+
+def _link(link: trace_pb2.Span.Link) -> SpanLink:
+    return SpanLink(
+        trace_id=link.trace_id.hex(),
+        span_id=link.span_id.hex(),
+        trace_state=link.trace_state,
+        attributes=_attributes(link.attributes),
+        dropped_attributes_count=link.dropped_attributes_count,
+        flags=link.flags,
+    )
+
+
+def _record(data: bytes, resource: Resource, scope: Scope, around: list[str]) -> LogRecord:
+    notes = list(around)
+    message = _parse(logs_pb2.LogRecord, data, "LogRecord", notes)
+    return LogRecord(
+        time_ns=clean_ns(message.time_unix_nano, "time", notes) or None,
+        observed_ns=clean_ns(message.observed_time_unix_nano, "observed time", notes) or None,
+        trace_id=items.optional_trace_id(message.trace_id, notes),
+        span_id=items.optional_span_id(message.span_id, notes),
+        event_name=message.event_name,
+        severity_number=message.severity_number,
+        severity_text=message.severity_text,
+        body=_value(message.body),
+        attributes=_attributes(message.attributes),
+        scope=scope,
+        resource=resource,
+        flags=message.flags,
+        dropped_attributes_count=message.dropped_attributes_count,
+        repairs=tuple(notes),
+    )
+
+
+def _attributes(pairs: Iterable[KeyValue], depth: int = 0) -> Attributes:
+    return {pair.key: _value(pair.value, depth) for pair in pairs}
+
+
+def _value(value: AnyValue, depth: int = 0) -> AttrValue:
+    # Most values are texts, and asking for the text first is cheaper than asking which one it is.
+    if text := value.string_value:
+        return text
+    which = value.WhichOneof("value")
+    if which in _SCALARS:
+        scalar: AttrValue = getattr(value, which)
+        return scalar
+    return _nested(value, which, depth + 1)
+
+
+def _nested(value: AnyValue, which: str | None, depth: int) -> AttrValue:
+    items.check_depth(depth)
+    if which == "array_value":
+        return [_value(item, depth) for item in value.array_value.values]
+    return _attributes(value.kvlist_value.values, depth) if which == "kvlist_value" else None
+
+
+_SCALARS = frozenset({"string_value", "bool_value", "int_value", "double_value", "bytes_value"})

@@ -1,0 +1,89 @@
+"""JSON that a strict parser refuses: lone surrogate escapes, NaN, nulls, broken UTF-8, nesting without end.
+
+The strict parser is tried first; this one is slower and reads what Python's does, cut to a depth that no value of
+interest reaches.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from otel_runlog.errors import OtlpError
+from otel_runlog.span import clean_text
+
+MAX_JSON_DEPTH = 160
+"""Levels kept of a body. A value too deep for us (32 levels of at most 4) lies below, so it is still seen as such."""
+MAX_INTEGER_DIGITS = 400
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+
+
+def load(body: bytes) -> dict[str, Any]:
+    """The JSON object in a body. Bytes that are no UTF-8 become lone surrogates, which reading then repairs.
+
+    Raises:
+        OtlpError: it is no JSON object; the text says where it breaks off.
+    """
+    text = body.decode(errors="surrogateescape").removeprefix("\ufeff")
+    try:
+        loaded = _parse(text)
+    except RecursionError:
+        loaded = _parse(_cut_deep(text))
+    if not isinstance(loaded, dict):
+        raise OtlpError(f"no OTLP/JSON: a request is an object, this is {_kind(loaded)}")
+    return loaded
+
+
+def _parse(text: str) -> object:
+    try:
+        return json.loads(text, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        raise OtlpError(f"no OTLP/JSON: {error}") from None
+
+
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) <= MAX_INTEGER_DIGITS else digits
+
+
+def _kind(loaded: object) -> str:
+    return {list: "an array", str: "a text", type(None): "null"}.get(type(loaded), f"a {type(loaded).__name__}")
+
+
+def _cut_deep(text: str) -> str:
+    """The text with null in place of what lies deeper than MAX_JSON_DEPTH."""
+    parts = []
+    depth = kept_to = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            if depth == MAX_JSON_DEPTH + 1:
+                parts += [text[kept_to : token.start()], "null"]
+        elif token[0] in "]}":
+            depth -= 1
+            if depth == MAX_JSON_DEPTH:
+                kept_to = token.end()
+    return "".join([*parts, text[kept_to:]]) if depth <= MAX_JSON_DEPTH else text[:kept_to]
+
+
+def tidy(value: Any, notes: list[str]) -> Any:
+    """The value as OTLP/JSON reads it: members that are null are absent, lone surrogates are U+FFFD (noted)."""
+    if isinstance(value, str):
+        return clean_text(value, notes)
+    if isinstance(value, dict):
+        return {clean_text(key, notes): tidy(item, notes) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [tidy(item, notes) for item in value]
+    return value
+
+
+def members(value: Any, name: str) -> list[Any]:
+    """The list of that name in a loaded object; empty where it is absent or no list."""
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def member(value: Any, name: str) -> Any:
+    """The object of that name in a loaded object; empty where it is absent or null."""
+    found = value.get(name) if isinstance(value, dict) else None
+    return {} if found is None else found
