@@ -40,10 +40,13 @@ def read_traces(body: bytes, encoding: Encoding) -> DecodedSpans:
     rejected: Counter[str] = Counter()
     if encoding is Encoding.JSON:
         return DecodedSpans(from_json.read_spans(body, rejected), rejected)
-    _check_signal(body, Signal.TRACES)
     from otel_runlog.otlp import from_protobuf
 
-    return DecodedSpans(from_protobuf.read_spans(body, rejected), rejected)
+    spans = from_protobuf.read_spans(body, rejected)
+    if not spans:
+        # No item of another signal reads as a span with ids, so a body that has one need not be looked at again.
+        _check_signal(body, Signal.TRACES)
+    return DecodedSpans(spans, rejected)
 
 
 def read_logs(body: bytes, encoding: Encoding) -> DecodedLogs:

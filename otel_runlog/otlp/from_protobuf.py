@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias, TypeVar
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
@@ -19,11 +20,17 @@ from otel_runlog.otlp.items import RejectedItemError
 from otel_runlog.otlp.protowire import count_items, repair_text, sub_messages
 from otel_runlog.span import clean_ns, clean_times, note
 
-Range: TypeAlias = tuple[int, int]
-Block: TypeAlias = tuple[Resource, Scope, list[str], Range]
 Parsed = TypeVar("Parsed", bound=Message)
 MAX_ITEMS_PER_SPAN = 100_000
 """Attributes, events, links and values of one span or record: 2 bytes each on the wire, some 200 once parsed."""
+
+
+class _Around(NamedTuple):
+    """What the items of one scope block share; the notes are on how resource and scope had to be repaired."""
+
+    resource: Resource
+    scope: Scope
+    notes: tuple[str, ...]
 
 
 def read_spans(body: bytes, rejected: Counter[str]) -> list[Span]:
@@ -33,9 +40,9 @@ def read_spans(body: bytes, rejected: Counter[str]) -> list[Span]:
         OtlpError: the body is no such request.
     """
     spans = []
-    for resource, scope, notes, (at, end) in _items(body):
+    for around, data in _items(body):
         try:
-            spans.append(_span(body[at:end], resource, scope, notes))
+            spans.append(_span(data, around))
         except RejectedItemError as reason:
             rejected[str(reason)] += 1
     return spans
@@ -48,49 +55,49 @@ def read_records(body: bytes, rejected: Counter[str]) -> list[LogRecord]:
         OtlpError: the body is no such request.
     """
     records = []
-    for resource, scope, notes, (at, end) in _items(body):
+    for around, data in _items(body):
         try:
-            records.append(_record(body[at:end], resource, scope, notes))
+            records.append(_record(data, around))
         except RejectedItemError as reason:
             rejected[str(reason)] += 1
     return records
 
 
-def _items(body: bytes) -> Iterator[Block]:
+def _items(body: bytes) -> Iterator[tuple[_Around, bytes]]:
     """Each item with the resource and scope around it; they lie at the same field numbers in traces and logs."""
     for at, end in sub_messages(body, 0, len(body), 1):
-        notes: list[str] = []
-        resource = _resource(body, _last(sub_messages(body, at, end, 1)), notes)
+        resource, notes = _resource(_first(body, at, end))
         for scope_at, scope_end in sub_messages(body, at, end, 2):
-            scope_notes = list(notes)
-            scope = _scope(body, _last(sub_messages(body, scope_at, scope_end, 1)), scope_notes)
-            for item in sub_messages(body, scope_at, scope_end, 2):
-                yield resource, scope, scope_notes, item
+            scope, scope_notes = _scope(_first(body, scope_at, scope_end))
+            around = _Around(resource, scope, (*notes, *scope_notes))
+            for item_at, item_end in sub_messages(body, scope_at, scope_end, 2):
+                yield around, body[item_at:item_end]
 
 
-def _last(ranges: Iterable[Range]) -> Range:
-    last = (0, 0)
-    for last in ranges:  # noqa: B007 - of a field that stands twice the last counts
-        pass
-    return last
+def _first(body: bytes, at: int, end: int) -> bytes:
+    """The message in field 1, a block's resource or scope; empty where it has none."""
+    return body[slice(*next(sub_messages(body, at, end, 1), (0, 0)))]
 
 
-def _resource(body: bytes, where: Range, notes: list[str]) -> Resource:
+@lru_cache(maxsize=128)
+def _resource(data: bytes) -> tuple[Resource, tuple[str, ...]]:
+    """Remembered, because a journal of one span a record repeats the same few resources all along."""
+    notes: list[str] = []
     try:
-        message = _parse(resource_pb2.Resource, body[slice(*where)], "Resource", notes)
+        attributes = _attributes(_parse(resource_pb2.Resource, data, "Resource", notes).attributes)
     except RejectedItemError as reason:
-        note(notes, f"repaired: resource left out, {reason}")
-        return Resource()
-    return Resource(_attributes(message.attributes))
+        return Resource(), (f"repaired: resource left out, {reason}",)
+    return Resource(attributes), tuple(notes)
 
 
-def _scope(body: bytes, where: Range, notes: list[str]) -> Scope:
+@lru_cache(maxsize=128)
+def _scope(data: bytes) -> tuple[Scope, tuple[str, ...]]:
+    notes: list[str] = []
     try:
-        message = _parse(InstrumentationScope, body[slice(*where)], "Scope", notes)
+        message = _parse(InstrumentationScope, data, "Scope", notes)
     except RejectedItemError as reason:
-        note(notes, f"repaired: scope left out, {reason}")
-        return Scope()
-    return Scope(message.name, message.version)
+        return Scope(), (f"repaired: scope left out, {reason}",)
+    return Scope(message.name, message.version), tuple(notes)
 
 
 def _parse(kind: type[Parsed], data: bytes, name: str, notes: list[str]) -> Parsed:
@@ -126,8 +133,8 @@ def _check_items(data: bytes, name: str) -> None:
         raise RejectedItemError("too_many_items")
 
 
-def _span(data: bytes, resource: Resource, scope: Scope, around: list[str]) -> Span:
-    notes = list(around)
+def _span(data: bytes, around: _Around) -> Span:
+    notes = list(around.notes)
     message = _parse(trace_pb2.Span, data, "Span", notes)
     items.check_ids(message.trace_id, message.span_id)
     started_ns, ended_ns = clean_times(message.start_time_unix_nano, message.end_time_unix_nano, notes)
@@ -144,8 +151,8 @@ def _span(data: bytes, resource: Resource, scope: Scope, around: list[str]) -> S
         attributes=_attributes(message.attributes),
         events=tuple(_event(event, notes) for event in message.events),
         links=tuple(_link(link) for link in message.links),
-        scope=scope,
-        resource=resource,
+        scope=around.scope,
+        resource=around.resource,
         trace_state=message.trace_state,
         flags=message.flags,
         dropped_attributes_count=message.dropped_attributes_count,
@@ -171,8 +178,8 @@ def _link(link: trace_pb2.Span.Link) -> SpanLink:
     )
 
 
-def _record(data: bytes, resource: Resource, scope: Scope, around: list[str]) -> LogRecord:
-    notes = list(around)
+def _record(data: bytes, around: _Around) -> LogRecord:
+    notes = list(around.notes)
     message = _parse(logs_pb2.LogRecord, data, "LogRecord", notes)
     return LogRecord(
         time_ns=clean_ns(message.time_unix_nano, "time", notes) or None,
@@ -184,8 +191,8 @@ def _record(data: bytes, resource: Resource, scope: Scope, around: list[str]) ->
         severity_text=message.severity_text,
         body=_value(message.body),
         attributes=_attributes(message.attributes),
-        scope=scope,
-        resource=resource,
+        scope=around.scope,
+        resource=around.resource,
         flags=message.flags,
         dropped_attributes_count=message.dropped_attributes_count,
         repairs=tuple(notes),
@@ -193,13 +200,11 @@ def _record(data: bytes, resource: Resource, scope: Scope, around: list[str]) ->
 
 
 def _attributes(pairs: Iterable[KeyValue], depth: int = 0) -> Attributes:
-    return {pair.key: _value(pair.value, depth) for pair in pairs}
+    # Most values are texts, and asking for the text first is cheaper than asking which one it is.
+    return {pair.key: pair.value.string_value or _value(pair.value, depth) for pair in pairs}
 
 
 def _value(value: AnyValue, depth: int = 0) -> AttrValue:
-    # Most values are texts, and asking for the text first is cheaper than asking which one it is.
-    if text := value.string_value:
-        return text
     which = value.WhichOneof("value")
     if which in _SCALARS:
         scalar: AttrValue = getattr(value, which)

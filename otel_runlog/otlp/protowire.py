@@ -15,6 +15,10 @@ from otel_runlog.otlp.wire import Signal
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 MAX_VARINT_BYTES = 10
+_ONE_BYTE = 0x7F
+"""The largest varint of one byte; in a larger byte the top bit says that more follow."""
+_FIELD_0 = 7
+"""The largest key of field number 0, which no message has."""
 Field: TypeAlias = tuple[int, int, int, int]
 """(field number, wire type, start, end) of a field's content; a varint's content is its bytes."""
 
@@ -59,7 +63,7 @@ def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     for position in range(at, min(end, at + MAX_VARINT_BYTES)):
         byte = data[position]
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the top bit says that more follows
+        if byte <= _ONE_BYTE:
             return value, position + 1
         shift += 7
     raise OtlpError(f"no OTLP protobuf: broken varint at byte {at}")
@@ -71,17 +75,24 @@ def fields(data: bytes, at: int, end: int) -> Iterator[Field]:
     Raises:
         OtlpError: the bytes are no protobuf message.
     """
-    while at < end:
-        key, start = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at, end)  # noqa: PLR2004
-        number, wire_type = key >> 3, key & 7
-        if wire_type == BYTES:
-            length, start = read_varint(data, start, end)
-            at = start + length
-        else:
-            at = _scalar_end(data, start, end, wire_type)
-        if at > end or number == 0:
-            raise OtlpError(f"no OTLP protobuf: field {number} at byte {start} reaches beyond its message")
-        yield number, wire_type, start, at
+    try:
+        while at < end:
+            key, start = data[at], at + 1
+            if key > _ONE_BYTE:
+                key, start = read_varint(data, at, end)
+            wire_type = key & 7
+            if wire_type == BYTES:
+                length, start = data[start], start + 1
+                if length > _ONE_BYTE:
+                    length, start = read_varint(data, start - 1, end)
+                at = start + length
+            else:
+                at = _scalar_end(data, start, end, wire_type)
+            if at > end or key <= _FIELD_0:
+                raise OtlpError(f"no OTLP protobuf: field {key >> 3} at byte {start} reaches beyond its message")
+            yield key >> 3, wire_type, start, at
+    except IndexError:
+        raise OtlpError(f"no OTLP protobuf: it ends within a field, at byte {len(data)}") from None
 
 
 def _scalar_end(data: bytes, start: int, end: int, wire_type: int) -> int:
@@ -96,17 +107,15 @@ def _scalar_end(data: bytes, start: int, end: int, wire_type: int) -> int:
 
 def sub_messages(data: bytes, at: int, end: int, number: int) -> Iterator[tuple[int, int]]:
     """Start and end of each message that the given field of data[at:end] holds."""
-    return (
-        (start, stop)
-        for field_number, wire_type, start, stop in fields(data, at, end)
-        if field_number == number and wire_type == BYTES
-    )
+    for field_number, wire_type, start, stop in fields(data, at, end):
+        if field_number == number and wire_type == BYTES:
+            yield start, stop
 
 
 def write_varint(value: int) -> bytes:
     """A non-negative integer as a varint."""
     out = bytearray()
-    while value > 0x7F:  # noqa: PLR2004
+    while value > _ONE_BYTE:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import asdict
 
+from otel_runlog.pricing.cache import BoundedCache
 from otel_runlog.pricing.days import instant_of
 from otel_runlog.pricing.match import GATEWAYS, LOCAL_SERVERS, provider_id, spellings, vendors
 from otel_runlog.pricing.quotes import Quote
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     )
 
     Constraint: TypeAlias = StartDateConstraint | TimeOfDateConstraint
+    _Entry: TypeAlias = tuple[Provider, ModelInfo]
 
 PACKAGE = "genai-prices"
 PRICE_KEYS = {
@@ -54,6 +56,9 @@ class GenaiPrices:
 
     name = PACKAGE
 
+    def __init__(self) -> None:
+        self._found: BoundedCache[tuple[str | None, str], _Entry | None] = BoundedCache()
+
     @cached_property
     def version(self) -> str:
         """The version of the installed package, which is the version of its data."""
@@ -72,17 +77,23 @@ class GenaiPrices:
 
     def quotes(self, model: str) -> list[Quote]:
         """Every provider's entries for a model, and every day on which their rates changed."""
-        found = ((provider, _own_model(provider, model)) for provider in self._providers)
+        found = ((provider, _model(provider, model)) for provider in self._providers)
         return [quote for provider, info in found if info is not None for quote in self._history(provider, info)]
 
-    def _find(self, raw_provider: str | None, model: str) -> tuple[Provider, ModelInfo] | None:
-        named = provider_id(raw_provider)
+    def _find(self, provider: str | None, model: str) -> _Entry | None:
+        """Matching takes longer than all else and depends on no day, so it is remembered."""
+        try:
+            return self._found[provider, model]
+        except KeyError:
+            return self._found.remember((provider, model), self._search(provider_id(provider), model))
+
+    def _search(self, named: str | None, model: str) -> _Entry | None:
         if named in LOCAL_SERVERS:
             return None
         host = self._provider(named)
         candidates = self._elsewhere(model) if host is None or named in GATEWAYS else iter(())
         for provider in (host, *candidates):
-            if provider is not None and (info := self._model(provider, model)) is not None:
+            if provider is not None and (info := _model(provider, model, self._providers)) is not None:
                 return provider, info
         return None
 
@@ -94,17 +105,16 @@ class GenaiPrices:
         for name in spellings(model):
             yield from (p for p in self._providers if p.model_match is not None and p.model_match.is_match(name))
 
+    @cached_property
+    def _by_id(self) -> dict[str, Provider]:
+        return {provider.id.replace("_", "-"): provider for provider in self._providers}
+
     def _provider(self, name: str | None) -> Provider | None:
         from genai_prices.data_snapshot import find_provider_by_id
 
-        return None if name is None else find_provider_by_id(self._providers, name)
-
-    def _model(self, provider: Provider, model: str) -> ModelInfo | None:
-        for name in spellings(model):
-            info = provider.find_model(name, all_providers=self._providers)
-            if info is not None and name.endswith(":free") == info.id.lower().endswith(":free"):
-                return info
-        return None
+        if name is None:
+            return None
+        return self._by_id.get(name) or find_provider_by_id(self._providers, name)
 
     def _quote(self, provider: Provider, info: ModelInfo, at: dt.datetime) -> Quote | None:
         rates = _rates(info, info.get_prices(at))
@@ -137,9 +147,13 @@ class GenaiPrices:
                 )
 
 
-def _own_model(provider: Provider, model: str) -> ModelInfo | None:
-    """A provider's own entry for a model, without the providers it falls back to."""
-    return next((info for name in spellings(model) if (info := provider.find_model(name)) is not None), None)
+def _model(provider: Provider, model: str, fallbacks: list[Provider] | None = None) -> ModelInfo | None:
+    """A provider's entry for a model, or one of the provider it resells. A price for `m` is none for `m:free`."""
+    for name in spellings(model):
+        info = provider.find_model(name, all_providers=fallbacks)
+        if info is not None and name.endswith(":free") == info.id.lower().endswith(":free"):
+            return info
+    return None
 
 
 def _rates(info: ModelInfo, prices: ModelPrice) -> Rates | None:

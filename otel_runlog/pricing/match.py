@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 
 MAX_NAME_CHARS = 256
 """Longer model names are no model's; they are not looked up, so that caches stay small."""
+MAX_SPELLINGS = 16
+"""Of a name with more prefixes and suffixes than any real one has, only the first forms are tried."""
 
 NOT_A_PROVIDER = frozenset(
     {
@@ -137,10 +139,12 @@ Variants that cost differently (`:free`, `:batch`, `-mini`) stay."""
 
 def spellings(model: str) -> tuple[str, ...]:
     """A model's name in lower case, then ever shorter forms of it by `RULES`, the least changed first."""
-    found = [model.strip().lower()]
-    for name in found:
-        found.extend(short for rule in RULES if (short := rule(name)) and short not in found)
-    return tuple(found)
+    found = {model.strip().lower(): None}
+    layer = list(found)
+    while layer and len(found) < MAX_SPELLINGS:
+        layer = [short for name in layer for rule in RULES if (short := rule(name)) and short not in found]
+        found.update(dict.fromkeys(layer))
+    return tuple(found)[:MAX_SPELLINGS]
 
 
 def vendors(model: str) -> Iterator[str]:

@@ -75,5 +75,5 @@ def served_at(quote: Quote, service_tier: str | None) -> Served:
 
 def is_standard(service_tier: str | None) -> bool:
     """Whether a service tier's name means the list price. None and the empty string do."""
-    tier = (service_tier or "").strip().lower()
+    tier = (service_tier or "").strip().lower().replace("-", "_")
     return tier.removeprefix("service_tier_") in STANDARD_TIERS

@@ -32,6 +32,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     pattern: re.Pattern[str]
     rates: Rates
     provider: str | None = None
+    providers: frozenset[str] = frozenset()
     first_day: dt.date | None = None
 
     def holds_on(self, day: dt.date) -> bool:
@@ -40,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     def sold_by(self, providers: frozenset[str]) -> bool:
         """Whether the entry is for one of these names of a provider; no names stand for any provider."""
-        return self.provider is None or not providers or not providers.isdisjoint(provider_names(self.provider))
+        return not self.providers or not providers or not self.providers.isdisjoint(providers)
 
 
 class OwnTable(msgspec.Struct, frozen=True):
@@ -169,11 +170,12 @@ def read_table(path: Path) -> OwnTable:
 
 
 def _entry(model: _Table) -> Entry:
-    match = model.required_text("match").lower()
+    match, provider = model.required_text("match").lower(), model.text("provider")
     return Entry(
         match=match,
         pattern=re.compile(f"{re.escape(match)}|{fnmatch.translate(match)}"),
-        provider=model.text("provider"),
+        provider=provider,
+        providers=provider_names(provider),
         first_day=model.day("from"),
         rates=_rates(model),
     )

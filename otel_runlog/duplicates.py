@@ -1,0 +1,194 @@
+"""Which model and tool steps are second views of one call, and which view counts.
+
+One call can be seen by a framework, by a client instrumentation and by the client itself. The views are nested, or
+siblings, or in traces of their own; a shared response id tells, else nesting, else equal numbers inside the same time
+(facts/semconv trap 2, corpus README). A sub-agent's calls under an LLM span are calls of their own: the path to them
+leads through an agent or a tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from otel_runlog.conventions.reading import Reading
+from otel_runlog.model import StepKind
+from otel_runlog.tree import AGENT_KINDS, MODEL_KINDS, Node
+
+CLOCK_TOLERANCE_NS = 5_000_000
+"""Two views of one call may start and end this far apart: measured up to 3 ms between a client's and its wrapper's."""
+OWN_WORK = AGENT_KINDS | {StepKind.TOOL}
+"""Kinds between two model calls that make the inner one a call of its own."""
+TRANSPORT = frozenset({"anthropic_sdk"})
+"""Conventions of the client itself: they saw the provider's numbers first."""
+
+Found = dict[int, Node]
+"""id(node) of a view that does not count -> a node that counts for it, or leads to the one that does."""
+
+
+class Duplicates:
+    """The groups of views of one call: in each, one node counts."""
+
+    def __init__(self, nodes: Iterable[Node], found: Found) -> None:
+        self._counted: Found = {}
+        self._views: dict[int, list[Node]] = {}
+        for node in nodes:
+            if id(node) in found:
+                keep = _end_of_chain(node, found)
+                self._counted[id(node)] = keep
+                self._views.setdefault(id(keep), []).append(node)
+
+    def counted(self, node: Node) -> Node | None:
+        """The node that counts for `node`; None where it counts itself."""
+        return self._counted.get(id(node))
+
+    def views(self, node: Node) -> list[Node]:
+        """The nodes that `node` counts for."""
+        return self._views.get(id(node), [])
+
+    def twins(self, node: Node) -> list[Node]:
+        """All other views of the call that `node` sees, the one that counts first."""
+        keep = self._counted.get(id(node), node)
+        return [n for n in (keep, *self.views(keep)) if n is not node]
+
+
+def find_duplicates(nodes: Iterable[Node]) -> Duplicates:
+    """Every model or tool node that another node counts for, over all given traces."""
+    steps = sorted((n for n in nodes if n.reading), key=lambda n: (n.start, n.depth, n.span_id))
+    calls = [n for n in steps if n.kind in MODEL_KINDS]
+    found = _peers(calls)
+    _nested(calls, found)
+    _tools([n for n in steps if n.kind is StepKind.TOOL], found)
+    return Duplicates(steps, found)
+
+
+def _end_of_chain(node: Node, found: Found) -> Node:
+    while id(node) in found:
+        node = found[id(node)]
+    return node
+
+
+def quality(node: Node) -> tuple[bool, bool, bool, bool, int]:
+    """How far a view's usage can be trusted; the larger counts."""
+    r = _reading(node)
+    usage = r.usage
+    complete = usage.input_tokens is not None and (usage.output_tokens is not None or r.kind is StepKind.EMBEDDING)
+    known = sum(1 for name in usage.__struct_fields__ if getattr(usage, name))
+    return complete, not r.usage_cut, not r.usage_fault, r.convention in TRANSPORT, known
+
+
+def _reading(node: Node) -> Reading:
+    assert node.reading is not None
+    return node.reading
+
+
+def _peers(calls: list[Node]) -> Found:
+    """Views beside each other: same response id, or the same numbers in the same time, from different scopes."""
+    found: Found = {}
+    for i, node in enumerate(calls):
+        for other in _overlapping(calls, i):
+            if id(other) in found or id(node) in found or other.scope == node.scope or _related(node, other):
+                continue
+            if other.kind is node.kind and _same_call(node, other):
+                keep, drop = (node, other) if quality(node) >= quality(other) else (other, node)
+                found[id(drop)] = keep
+                if drop is node:
+                    break
+    return found
+
+
+def _overlapping(calls: list[Node], i: int) -> Iterable[Node]:
+    """Later calls that start before call `i` ends; the list is in order of start."""
+    limit = calls[i].end + CLOCK_TOLERANCE_NS
+    for other in calls[i + 1 :]:
+        if other.start > limit:
+            return
+        yield other
+
+
+def _related(a: Node, b: Node) -> bool:
+    return any(n is b for n in a.ancestors()) or any(n is a for n in b.ancestors())
+
+
+def _same_call(a: Node, b: Node) -> bool:
+    x, y = _reading(a), _reading(b)
+    if x.response_id and y.response_id:
+        return x.response_id == y.response_id and _within(a, b)
+    if not _within(a, b) or not _same_model(x, y):
+        return False
+    if x.failed and y.failed:
+        return True
+    same = (x.usage.input_tokens, x.usage.output_tokens) == (y.usage.input_tokens, y.usage.output_tokens)
+    return same and x.usage.input_tokens is not None
+
+
+def _within(a: Node, b: Node) -> bool:
+    """Whether one lies inside the other, give or take the clock tolerance."""
+    t = CLOCK_TOLERANCE_NS
+    return (a.start - t <= b.start and b.end <= a.end + t) or (b.start - t <= a.start and a.end <= b.end + t)
+
+
+def _same_model(x: Reading, y: Reading) -> bool:
+    ours = {m for m in (x.request_model, x.response_model) if m}
+    theirs = {m for m in (y.request_model, y.response_model) if m}
+    return not ours or not theirs or any(m.startswith(n) or n.startswith(m) for m in ours for n in theirs)
+
+
+def _nested(calls: list[Node], found: Found) -> None:
+    """A model span around other model spans is a wrapper: from the inside out, the better view counts."""
+    inners: dict[int, list[Node]] = {}
+    for node in calls:
+        outer = _wrapper(node)
+        if outer is not None:
+            inners.setdefault(id(outer), []).append(node)
+    for outer in sorted((n for n in calls if id(n) in inners), key=lambda n: -n.depth):
+        _resolve(outer, inners[id(outer)], found)
+
+
+def _wrapper(node: Node) -> Node | None:
+    """The model span of the same kind that this one is the inside of."""
+    for above in node.ancestors():
+        if above.kind in OWN_WORK:
+            return None
+        if above.kind in MODEL_KINDS:
+            return above if above.kind is node.kind else None
+    return None
+
+
+def _resolve(outer: Node, inside: list[Node], found: Found) -> None:
+    outer = _end_of_chain(outer, found)
+    counted = list({id(n): n for n in (_end_of_chain(i, found) for i in inside)}.values())
+    counted = [n for n in counted if n is not outer]
+    if not counted:
+        return
+    sent = [n for n in counted if not _reading(n).refused]
+    if len(counted) == 1:
+        inner_wins = quality(counted[0]) >= quality(outer)
+    else:
+        inner_wins = all(_reading(n).usage for n in sent) or not _reading(outer).usage
+    if inner_wins:
+        found[id(outer)] = (sent or counted)[-1]
+    else:
+        found.update((id(n), outer) for n in counted)
+
+
+def _tools(tools: list[Node], found: Found) -> None:
+    """A tool span right under another with its call id or name, or beside it with its call id, is the same call."""
+    for node in tools:
+        outer = next((a for a in node.ancestors() if a.reading), None)
+        if outer is not None and outer.kind is StepKind.TOOL and _same_tool(outer, node):
+            found[id(node)] = outer
+    by_call: dict[str, Node] = {}
+    for node in tools:
+        call_id = _reading(node).tool_call_id
+        if not call_id or id(node) in found:
+            continue
+        other = by_call.setdefault(call_id, node)
+        if other is not node and other.scope != node.scope and _within(other, node):
+            found[id(node)] = other
+
+
+def _same_tool(outer: Node, inner: Node) -> bool:
+    x, y = _reading(outer), _reading(inner)
+    if x.tool_call_id and y.tool_call_id:
+        return x.tool_call_id == y.tool_call_id
+    return x.tool_name == y.tool_name and (outer.scope != inner.scope or y.rootless)
