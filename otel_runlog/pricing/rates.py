@@ -105,7 +105,7 @@ def lifetime_note(usage: Usage, rates: Rates) -> str | None:
 
 
 def _input_cost(usage: Usage, rates: TokenRates) -> Decimal:
-    """In millionths of a dollar. `if` and no helper: this runs for every call, and a helper per rate doubles its time."""
+    """In millionths of a dollar. Plain conditions: this runs for every call, and a helper per rate doubles it."""
     fresh_rate = ZERO if rates.input is None else rates.input
     read_rate = fresh_rate if rates.cache_read is None else rates.cache_read
     write_rate = fresh_rate if rates.cache_write_5m is None else rates.cache_write_5m
