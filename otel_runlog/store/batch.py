@@ -1,0 +1,111 @@
+"""What one load turn writes: rows of every table and the journal positions, in one transaction."""
+
+from __future__ import annotations
+
+import msgspec
+
+from otel_runlog.model import LogRecord, RunLog, Span
+
+
+class StoredSpan(msgspec.Struct):
+    """A span and how it came: `digest` of its neutral form, when it was received, from which source."""
+
+    span: Span
+    digest: bytes
+    received_ns: int
+    source: str
+
+
+class StoredLog(msgspec.Struct):
+    """A log record and when it was received."""
+
+    record: LogRecord
+    received_ns: int
+
+
+class MessageRow(msgspec.Struct):
+    """One message of a model call. `started_ns` is the span's; it tells reused ids apart where it is given."""
+
+    trace_id: str
+    span_id: str
+    direction: str
+    position: int
+    role: str
+    text: str
+    started_ns: int | None = None
+
+
+class RunVersion(msgspec.Struct):
+    """A run as it is now known, with its steps and agents.
+
+    `version` counts the times a run was closed. `input` and `output` are short previews. `last_ns` is the latest start
+    or end of the run's spans: from there an open run's quiet time counts.
+    """
+
+    run: RunLog
+    version: int = 1
+    input: str | None = None
+    output: str | None = None
+    last_ns: int | None = None
+
+
+class BookEntry(msgspec.Struct):
+    """How many spans of a source went where, since the last entry. `id_reuse` is part of `stored`."""
+
+    source: str
+    received: int = 0
+    stored: int = 0
+    duplicate: int = 0
+    conflict: int = 0
+    superseded: int = 0
+    id_reuse: int = 0
+    rejected: dict[str, int] = {}
+    dropped: dict[str, int] = {}
+
+
+class Position(msgspec.Struct):
+    """Up to which byte a journal segment or an ingested file is loaded."""
+
+    segment: str
+    offset: int
+
+
+class RunRef(msgspec.Struct, frozen=True):
+    """A run that has steps in a trace: which version counts, and whether it is still open."""
+
+    run_id: str
+    version: int
+    is_open: bool
+    trace_id: str
+
+
+class Batch(msgspec.Struct, kw_only=True):
+    """What one load turn adds.
+
+    Attributes:
+        spans: Distinct spans, written once and for ever.
+        start_records: Spans that have started and not ended; each replaces the one of the same ids.
+        ended: (trace_id, span_id) whose start records go.
+        logs: Log records.
+        messages: Messages of model calls; a text that was stored lately is not stored again.
+        closed: Runs that are closed now; their rows stay for ever.
+        open: Runs that are open now; each replaces what was open under its id.
+        cleared: run_ids that are no longer open, and not closed either.
+        superseded: (run_id, version) of closed runs that no longer count.
+        aliases: (old run_id, run_id) of runs that got another id.
+        books: What became of the spans received.
+        positions: How far each source is loaded with this batch.
+    """
+
+    spans: list[StoredSpan] = []
+    start_records: list[StoredSpan] = []
+    ended: list[tuple[str, str]] = []
+    logs: list[StoredLog] = []
+    messages: list[MessageRow] = []
+    closed: list[RunVersion] = []
+    open: list[RunVersion] = []
+    cleared: list[str] = []
+    superseded: list[tuple[str, int]] = []
+    aliases: list[tuple[str, str]] = []
+    books: list[BookEntry] = []
+    positions: list[Position] = []

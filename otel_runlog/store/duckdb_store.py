@@ -1,0 +1,111 @@
+"""The store of runs in a DuckDB file, as a Python object."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Self
+
+import duckdb
+
+from otel_runlog.errors import RunNotFoundError
+from otel_runlog.model import RunLog, RunLogQuery, Step
+from otel_runlog.store import statements
+from otel_runlog.store.batch import Batch, RunVersion
+from otel_runlog.store.connection import open_for_read, open_for_write
+from otel_runlog.store.reader import StoreReader
+from otel_runlog.store.writer import StoreWriter
+
+
+class DuckDBRunLogStore:
+    """A `RunLogStore` over the file that processor and server load into.
+
+    Every call opens the file, does its work and lets go of it, so that the store can be kept beside a running loader.
+
+    Args:
+        path: The DuckDB file; it is created unless it is there.
+        timeout_s: How long a call waits for another process to let go of the file.
+
+    Raises:
+        StoreLockedError: another process still holds the file (any call).
+        StoreDamagedError: the file is no readable DuckDB database (any call).
+        SchemaError: it was written by a newer version, or is no runlog store (any call).
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, timeout_s: float = 2.0) -> None:
+        self._path = path
+        self._timeout_s = timeout_s
+        if not os.path.exists(path):  # noqa: PTH110 - os.PathLike
+            open_for_write(path, timeout_s).close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def put(self, run: RunLog) -> None:
+        """Keep a run; one of the same run_id is replaced by this new version."""
+        with self._write() as writer:
+            versions = writer.versions_of(run.run_id)
+            closed = RunVersion(run, version=max(versions, default=0) + 1)
+            writer.append(Batch(closed=[closed], superseded=_counting(run.run_id, versions)))
+
+    def get(self, run_id: str) -> RunLog | None:
+        """The run of that id, or the one that it was renamed to; None where there is none."""
+        with self._read() as reader:
+            try:
+                return reader.run(run_id)
+            except RunNotFoundError:
+                return None
+
+    def list(self, query: RunLogQuery | None = None) -> list[RunLog]:
+        """The runs that a query selects, newest start first."""
+        with self._read() as reader:
+            return reader.runs(query, with_steps=True)
+
+    def steps(self, run_id: str) -> tuple[Step, ...]:
+        """The steps of a run by step_index; none where there is no such run."""
+        run = self.get(run_id)
+        return run.steps if run else ()
+
+    def delete(self, run_id: str) -> bool:
+        """Take a run out of every view; its spans stay. False where there was none."""
+        run = self.get(run_id)
+        if run is None:
+            return False
+        with self._write() as writer:
+            versions = writer.versions_of(run.run_id)
+            writer.append(Batch(cleared=[run.run_id], superseded=_counting(run.run_id, versions)))
+        return True
+
+    def sql(self, query: str, params: object = None) -> duckdb.DuckDBPyRelation:
+        """The answer to any SQL over the views, as a relation (`.df()`, `.arrow()`, `.fetchall()`).
+
+        The rows are copied into memory and the file is let go of: filter and limit in the SQL.
+
+        Raises:
+            duckdb.Error: the statement is wrong, or writes.
+        """
+        store = open_for_read(self._path, self._timeout_s)
+        try:
+            store.duck.sql(query, params=params).to_table("memory.main.answer")
+        finally:
+            store.duck.execute(statements.query("use_memory"))
+            store.duck.execute(statements.query("detach_store"))
+        return store.duck.table("answer")
+
+    def close(self) -> None:
+        """Nothing is held between calls; the store can be used again."""
+
+    def _read(self) -> StoreReader:
+        return StoreReader(self._path, self._timeout_s)
+
+    def _write(self) -> StoreWriter:
+        return StoreWriter(self._path, timeout_s=self._timeout_s)
+
+
+def _counting(run_id: str, versions: dict[int, bool]) -> list[tuple[str, int]]:
+    return [(run_id, version) for version, counts in versions.items() if counts]

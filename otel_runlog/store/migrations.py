@@ -1,0 +1,62 @@
+"""Schema versions: what a file has, what this package needs, and the way from one to the other."""
+
+from __future__ import annotations
+
+import duckdb
+
+from otel_runlog.errors import SchemaError, StoreDamagedError
+from otel_runlog.store import statements
+from otel_runlog.store.connection import StoreConnection
+
+SCHEMA_VERSION = len(statements.SCHEMA_SCRIPTS)
+_NO_STORE = (0, 0)
+
+
+def is_current(connection: StoreConnection) -> bool:
+    """Whether tables and views are those of this package, or those of a newer one that only added views.
+
+    Raises:
+        SchemaError: the tables are a newer version's, or the file is no runlog store.
+    """
+    schema, views = _versions(connection)
+    return schema == SCHEMA_VERSION and views >= statements.VIEWS_VERSION
+
+
+def migrate(connection: StoreConnection) -> None:
+    """Take the store to this package's schema and views in one transaction; errors as in `is_current`."""
+    schema, views = _versions(connection)
+    if schema == SCHEMA_VERSION and views >= statements.VIEWS_VERSION:
+        return
+    with connection.transaction():
+        for script in statements.SCHEMA_SCRIPTS[schema:]:
+            connection.duck.execute(statements.schema_script(script))
+        for view in statements.VIEWS:
+            connection.duck.execute(statements.view(view))
+        connection.rows("set_meta", {"key": "schema_version", "value": str(SCHEMA_VERSION)})
+        connection.rows("set_meta", {"key": "views_version", "value": str(statements.VIEWS_VERSION)})
+
+
+def _versions(connection: StoreConnection) -> tuple[int, int]:
+    try:
+        meta = {str(key): str(value) for key, value in connection.rows("meta")}
+    except duckdb.CatalogException:
+        return _no_versions(connection)
+    except duckdb.Error as error:
+        raise StoreDamagedError(f"{connection.path} cannot be read and was left as it is ({error})") from error
+    schema, views = int(meta.get("schema_version", 0)), int(meta.get("views_version", 0))
+    if schema > SCHEMA_VERSION:
+        raise SchemaError(
+            f"{connection.path} has schema version {schema}, this otel-runlog knows versions up to {SCHEMA_VERSION}: "
+            "upgrade otel-runlog, or choose another file"
+        )
+    return schema, views
+
+
+def _no_versions(connection: StoreConnection) -> tuple[int, int]:
+    [(tables,)] = connection.rows("table_count")
+    if tables:
+        raise SchemaError(
+            f"{connection.path} is a DuckDB database of something else ({tables} tables, none of them otel-runlog's) "
+            "and was left as it is: choose another file"
+        )
+    return _NO_STORE

@@ -1,0 +1,1 @@
+ATTACH $1 AS store (TYPE duckdb, ROW_GROUP_SIZE 16384);

@@ -1,0 +1,1 @@
+DELETE FROM open_runs WHERE run_id IN (SELECT unnest($run_ids));

@@ -1,0 +1,1 @@
+SELECT segment, max(byte_offset) FROM positions GROUP BY segment;

@@ -1,0 +1,1 @@
+UPDATE meta SET value = $value WHERE key = $key;

@@ -1,0 +1,1 @@
+SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() AND NOT internal;

@@ -1,0 +1,2 @@
+USE store;
+SET TimeZone = 'UTC';

@@ -1,0 +1,174 @@
+"""Reading the store: runs with their steps, a run by its name, and plain SQL."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Literal, Self, TypeAlias, get_args
+
+import duckdb
+import msgspec
+
+from otel_runlog.errors import ConfigError, RunNotFoundError, StoreError
+from otel_runlog.model import AgentUsage, RunLog, RunLogQuery, Step
+from otel_runlog.store import plain_json, rows
+from otel_runlog.store.connection import open_for_read
+
+RunOrder: TypeAlias = Literal["started", "cost", "tokens", "duration", "errors"]
+"""What runs are sorted by, the largest first."""
+
+SHORTEST_PREFIX = 4
+_SHOWN_CANDIDATES = 5
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The answer to a query: names and DuckDB types of the columns, and the rows."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: list[tuple[object, ...]]
+
+
+class StoreReader:
+    """A reader of a store, beside other readers; no process can write until it is closed.
+
+    Errors of opening are those of `open_for_read`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], timeout_s: float = 2.0) -> None:
+        self._store = open_for_read(path, timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is fine."""
+        self._store.close()
+
+    def runs(
+        self, query: RunLogQuery | None = None, *, order: RunOrder = "started", with_steps: bool = False
+    ) -> list[RunLog]:
+        """The runs that a query selects, without steps and agents unless asked for.
+
+        Raises:
+            ConfigError: there is no such order, or limit or offset is negative.
+        """
+        query = query or RunLogQuery()
+        _check(query, order)
+        return self._runs(_conditions(query) | {"sort": order}, with_steps=with_steps)
+
+    def run(self, run_id: str) -> RunLog:
+        """The run of that id, or the one that it was renamed to, with its steps and agents.
+
+        Raises:
+            RunNotFoundError: there is no such run.
+        """
+        for found, is_exact in self._store.rows("run_id_by_prefix", {"name": run_id}):
+            if is_exact:
+                [run] = self._runs(_conditions(RunLogQuery()) | {"run_ids": [found]}, with_steps=True)
+                return run
+        raise RunNotFoundError(f"no run has the id {run_id!r}")
+
+    def steps(self, run_id: str) -> list[Step]:
+        """The steps of a run in order; none where there is no such run."""
+        return self._steps_of([run_id])[run_id]
+
+    def find(self, name: str) -> str:
+        """The id of the run that a name means: `last`, a whole id, or a unique prefix of 4 or more characters.
+
+        Raises:
+            RunNotFoundError: no run, or more than one, goes by that name.
+        """
+        if name == "last":
+            return self._last()
+        found = self._store.rows("run_id_by_prefix", {"name": name})
+        exact = [str(run_id) for run_id, is_exact in found if is_exact]
+        if exact:
+            return exact[0]
+        if len(name) < SHORTEST_PREFIX:
+            raise RunNotFoundError(
+                f"no run has the id {name!r}, and a prefix takes {SHORTEST_PREFIX} characters or more"
+            )
+        return _only(name, sorted({str(run_id) for run_id, _ in found}))
+
+    def query(self, sql: str) -> Result:
+        """The answer to any SQL over the views; the store is open read-only.
+
+        Raises:
+            StoreError: the statement cannot be run; the reason is DuckDB's.
+        """
+        try:
+            cursor = self._store.duck.execute(sql)
+            description = cursor.description or []
+            return Result(
+                columns=tuple(str(column[0]) for column in description),
+                types=tuple(str(column[1]) for column in description),
+                rows=cursor.fetchall() if description else [],
+            )
+        except duckdb.Error as error:
+            raise StoreError(str(error)) from error
+
+    def _last(self) -> str:
+        for (run_id,) in self._store.rows("last_run"):
+            return str(run_id)
+        raise RunNotFoundError(f"{self._store.path} has no runs yet")
+
+    def _runs(self, parameters: dict[str, object], *, with_steps: bool) -> list[RunLog]:
+        records = self._store.records("list_runs", parameters)
+        run_ids = [str(record["run_id"]) for record in records] if with_steps else []
+        steps, agents = self._steps_of(run_ids), self._agents_of(run_ids)
+        return [rows.unpack_run(r, steps[str(r["run_id"])], agents[str(r["run_id"])]) for r in records]
+
+    def _steps_of(self, run_ids: Sequence[str]) -> defaultdict[str, list[Step]]:
+        steps: defaultdict[str, list[Step]] = defaultdict(list)
+        if run_ids:
+            for record in self._store.records("steps_of_runs", {"run_ids": list(run_ids)}):
+                steps[str(record["run_id"])].append(rows.unpack_step(record))
+        return steps
+
+    def _agents_of(self, run_ids: Sequence[str]) -> defaultdict[str, list[AgentUsage]]:
+        agents: defaultdict[str, list[AgentUsage]] = defaultdict(list)
+        if run_ids:
+            for record in self._store.records("agents_of_runs", {"run_ids": list(run_ids)}):
+                agents[str(record["run_id"])].append(rows.unpack_agent(record))
+        return agents
+
+
+def _conditions(query: RunLogQuery) -> dict[str, object]:
+    return {
+        "run_ids": None,
+        "agent": query.agent,
+        "status": query.status,
+        "session_id": query.session_id,
+        "labels": plain_json.dumps(dict(query.labels)) if query.labels else None,
+        "since": query.since,
+        "until": query.until,
+        "sort": "started",
+        "limit": query.limit,
+        "offset": query.offset,
+    }
+
+
+def _check(query: RunLogQuery, order: str) -> None:
+    if order not in get_args(RunOrder):
+        raise ConfigError(f"runs cannot be sorted by {order!r}: choose one of {', '.join(get_args(RunOrder))}")
+    if (query.limit or 0) < 0 or query.offset < 0:
+        raise ConfigError(f"limit {query.limit} and offset {query.offset} must not be negative")
+
+
+def _only(name: str, candidates: list[str]) -> str:
+    if not candidates:
+        raise RunNotFoundError(f"no run has an id that starts with {name!r}")
+    if len(candidates) > 1:
+        shown = ", ".join(candidates[:_SHOWN_CANDIDATES]) + (", ..." if len(candidates) > _SHOWN_CANDIDATES else "")
+        raise RunNotFoundError(
+            f"{len(candidates)} runs have an id that starts with {name!r} ({shown}): write more of it"
+        )
+    return candidates[0]

@@ -1,0 +1,133 @@
+"""Writing the store: one batch, one transaction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self, cast
+
+from otel_runlog.store import columns, rows
+from otel_runlog.store.batch import Batch, MessageRow, RunRef, RunVersion, StoredLog, StoredSpan
+from otel_runlog.store.connection import open_for_write
+
+_RECENT_CONTENTS = 100_000
+"""Among how many of the newest texts a text is looked for before it is stored (again)."""
+
+_SPANS = [column.name for column in columns.SPANS]
+_LOGS = [column.name for column in columns.LOGS]
+_RUNS = [column.name for column in columns.RUNS]
+_STEPS = [column.name for column in columns.STEPS]
+_AGENTS = [column.name for column in columns.AGENTS]
+_MESSAGES = ("trace_id", "span_id", "started_ns", "direction", "position", "role", "content_id")
+_CONTENTS = ("content_id", "text", "bytes")
+_SUPERSEDED = ("run_id", "version")
+_ALIASES = ("old_run_id", "run_id")
+_BOOKS = ("source", "counter", "reason", "spans")
+_POSITIONS = ("segment", "byte_offset")
+
+
+class StoreWriter:
+    """The one writer of a store; it holds the file until it is closed. Errors of opening are `open_for_write`'s."""
+
+    def __init__(self, path: str | os.PathLike[str], *, timeout_s: float = 0.0) -> None:
+        self._store = open_for_write(path, timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is fine."""
+        self._store.close()
+
+    def append(self, batch: Batch) -> None:
+        """Write a batch, all of it or, on an error, nothing."""
+        with self._store.transaction():
+            self._delete_replaced(batch)
+            self._append_spans(batch)
+            self._append_messages(batch.messages)
+            self._append_runs("closed", batch.closed)
+            self._append_runs("open", batch.open)
+            self._append("superseded", _SUPERSEDED, batch.superseded)
+            self._append("run_aliases", _ALIASES, batch.aliases)
+            self._append("book_entries", _BOOKS, (row for entry in batch.books for row in rows.pack_book(entry)))
+            self._append("positions", _POSITIONS, [(at.segment, at.offset) for at in batch.positions])
+
+    def known_traces(self, trace_ids: Iterable[str]) -> set[str]:
+        """Those of the traces that have spans in the store."""
+        return {str(trace_id) for (trace_id,) in self._store.rows("known_traces", _traces(trace_ids))}
+
+    def spans_of(self, trace_ids: Iterable[str]) -> list[StoredSpan]:
+        """The stored spans and the start records of the traces."""
+        return [rows.unpack_span(record) for record in self._store.records("spans_of_traces", _traces(trace_ids))]
+
+    def logs_of(self, trace_ids: Iterable[str]) -> list[StoredLog]:
+        """The log records of the traces."""
+        return [rows.unpack_log(record) for record in self._store.records("logs_of_traces", _traces(trace_ids))]
+
+    def runs_of(self, trace_ids: Iterable[str]) -> list[RunRef]:
+        """The runs with steps in the traces, in the versions that count; one entry per run and trace."""
+        found = self._store.rows("runs_of_traces", _traces(trace_ids))
+        return [RunRef(*cast("tuple[str, int, bool, str]", row)) for row in found]
+
+    def versions_of(self, run_id: str) -> dict[int, bool]:
+        """Every version in which the run was ever closed, and whether it still counts."""
+        found = self._store.rows("versions_of_run", {"run_id": run_id})
+        return dict(cast("list[tuple[int, bool]]", found))
+
+    def positions(self) -> dict[str, int]:
+        """How far each journal segment and ingested file is loaded, in bytes."""
+        return dict(cast("list[tuple[str, int]]", self._store.rows("positions")))
+
+    def set_quiet_time(self, seconds: int) -> None:
+        """After how many seconds of silence the views show an open run as incomplete."""
+        self._store.rows("set_meta", {"key": "quiet_time_s", "value": str(seconds)})
+
+    def _append(self, table: str, names: Sequence[str], data: Iterable[Sequence[object]]) -> None:
+        data = data if isinstance(data, list) else list(data)
+        if data:
+            self._store.append(table, names, data)
+
+    def _delete_replaced(self, batch: Batch) -> None:
+        started = [(item.span.trace_id, item.span.span_id) for item in batch.start_records]
+        if ids := batch.ended + started:
+            parameters: dict[str, object] = {"trace_ids": [i[0] for i in ids], "span_ids": [i[1] for i in ids]}
+            self._store.rows("delete_open_spans", parameters)
+        run_ids = [item.run.run_id for item in (*batch.open, *batch.closed)] + batch.cleared
+        if run_ids:
+            for query in ("delete_open_runs", "delete_open_steps", "delete_open_agents"):
+                self._store.rows(query, {"run_ids": run_ids})
+
+    def _append_spans(self, batch: Batch) -> None:
+        self._append("stored_spans", _SPANS, map(rows.pack_span, batch.spans))
+        self._append("open_spans", _SPANS, map(rows.pack_span, batch.start_records))
+        self._append("stored_logs", _LOGS, map(rows.pack_log, batch.logs))
+
+    def _append_messages(self, messages: list[MessageRow]) -> None:
+        if not messages:
+            return
+        names = [rows.content_id(message.text) for message in messages]
+        texts = {name: message.text for name, message in zip(names, messages, strict=True)}
+        for name in self._recently_stored(list(texts)):
+            del texts[name]
+        self._append("contents", _CONTENTS, [(name, text, len(text.encode())) for name, text in texts.items()])
+        pairs = zip(messages, names, strict=True)
+        self._append("stored_messages", _MESSAGES, (rows.pack_message(message, name) for message, name in pairs))
+
+    def _recently_stored(self, names: list[str]) -> set[str]:
+        parameters: dict[str, object] = {"rows": _RECENT_CONTENTS, "content_ids": names}
+        return {str(name) for (name,) in self._store.rows("recent_contents", parameters)}
+
+    def _append_runs(self, state: str, runs: list[RunVersion]) -> None:
+        self._append(f"{state}_runs", _RUNS, map(rows.pack_run, runs))
+        self._append(f"{state}_steps", _STEPS, (row for run in runs for row in rows.pack_steps(run)))
+        self._append(f"{state}_agents", _AGENTS, (row for run in runs for row in rows.pack_agents(run)))
+
+
+def _traces(trace_ids: Iterable[str]) -> dict[str, object]:
+    return {"trace_ids": sorted(set(trace_ids))}
