@@ -37,7 +37,7 @@ FILLED = (
 )
 """Fields that a counted step takes from its duplicates where it lacks them."""
 MISSING_CODES = frozenset({"usage_missing", "usage_partial", "usage_lost_to_limit"})
-LAST_CALL_ONLY = frozenset({"opentelemetry.instrumentation.google_genai", "openinference.instrumentation.google_genai"})
+LAST_CALL_ONLY = frozenset({"opentelemetry.instrumentation.google_genai"})
 """Scopes whose model span around tools is a whole loop with the usage of the last call (facts/semconv, trap 6)."""
 
 
@@ -156,7 +156,8 @@ def _step(node: Node, context: Context, rollups: set[int]) -> Step:
         warnings=r.warnings if counts else (),
         notes=(*node.notes, *r.notes),
     )
-    _say(step, node, r, rollup=rollup, covered=any(id(a) in rollups for a in node.ancestors()))
+    covered = any(id(a) in rollups for a in node.ancestors())
+    _say(step, node, r, rollup=rollup, covered=covered, duplicates=context.duplicates)
     _price(step, r, context, reported=_reports(node, r, context))
     return step
 
@@ -198,19 +199,25 @@ def _is_missing(step: Step, r: Reading, *, cut: bool) -> bool:
     return cut
 
 
-def _say(step: Step, node: Node, r: Reading, *, rollup: bool, covered: bool) -> None:
+def _say(step: Step, node: Node, r: Reading, *, rollup: bool, covered: bool, duplicates: Duplicates) -> None:
     """Add the warnings and notes that one step gives rise to."""
     if step.duplicate_of:
         step.notes += (f"duplicate_call: the same call as span {step.duplicate_of}, which counts",)
     if rollup:
         step.warnings += (f"usage_rollup: tokens are what {step.name!r} says of the calls below it",)
-    cut = r.usage_cut or (r.kind is StepKind.LLM and _is_loop(node))
+    cut = r.kind is StepKind.LLM and (_was_cut(node, r, duplicates) or _is_loop(node))
     if not covered and _is_missing(step, r, cut=cut):
         step.warnings += (_missing_text(step, node, cut=cut),)
     if step.counted and r.usage_fault:
         step.warnings += (f"emitter_fault: output_tokens of {node.scope} streams are known to be too many",)
     if node.dropped:
         step.notes += (f"attributes_dropped: {node.dropped} attributes or events were cut by the SDK's span limits",)
+
+
+def _was_cut(node: Node, r: Reading, duplicates: Duplicates) -> bool:
+    """Whether any view of the call saw it cut; a finish reason in the view that counts says it was not."""
+    views = [v.reading for v in duplicates.views(node) if v.reading]
+    return r.usage_cut or (r.finish_reason is None and any(v.usage_cut for v in views))
 
 
 def _is_loop(node: Node) -> bool:

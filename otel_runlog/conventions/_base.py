@@ -16,6 +16,8 @@ MARKERS = ("<REDACTED>", "[REDACTED]", "__REDACTED__")
 """What emitters write where content was hidden (facts/semconv, section 4)."""
 CUT_TYPES = ("Connection", "Protocol", "Timeout", "Incomplete", "connection_error", "timeout", "terminated", "Aborted")
 """Parts of error names that mean: the answer was cut on its way."""
+STUB_TOKENS = 8
+"""message_start of Anthropic streams says 1 to 8 output tokens before any is made."""
 INPUT_KEYS = ("gen_ai.input.messages", "ai.prompt.messages", "gen_ai.prompt.0.role", "gen_ai.prompt")
 OUTPUT_KEYS = (
     "gen_ai.output.messages",
@@ -79,16 +81,27 @@ def _read_call(reading: Reading, span: Span, *, refused: bool) -> None:
     reading.streaming = f.streaming(a)
     reading.time_to_first_token_ms = f.first_token_ms(span)
     reading.content = content(a, INPUT_KEYS, OUTPUT_KEYS)
-    reading.refused = refused and not reading.usage.output_tokens
-    reading.usage_cut = was_cut(reading)
+    reading.refused = not reading.usage.output_tokens and (refused or _never_answered(reading))
+    reading.usage_cut = not reading.refused and _was_cut(reading)
 
 
-def was_cut(reading: Reading) -> bool:
-    """Whether the answer stopped on its way: cancelled, a transport error, or a finish reason that says so."""
+def _never_answered(reading: Reading) -> bool:
+    """A failed call without any sign of an answer, whose error is not one of transport."""
+    if not reading.failed or any(part in (reading.error_type or "") for part in CUT_TYPES):
+        return False
+    return not (reading.response_id or reading.response_model or reading.finish_reason or reading.usage)
+
+
+def _was_cut(reading: Reading) -> bool:
+    """Whether the answer stopped on its way: cancelled, a transport error, a finish reason that says so or is missing.
+
+    An abandoned stream ends without error and without finish reason, with what message_start said: one output token.
+    """
     if reading.cancelled or reading.finish_reason in ("error", "cancelled"):
-        return not reading.refused
-    error = reading.error_type or ""
-    return reading.failed and not reading.refused and any(part in error for part in CUT_TYPES)
+        return True
+    if reading.streaming and reading.finish_reason is None and (reading.usage.output_tokens or 0) <= STUB_TOKENS:
+        return True
+    return reading.failed and any(part in (reading.error_type or "") for part in CUT_TYPES)
 
 
 def content(attributes: Attributes, inputs: Sequence[str], outputs: Sequence[str]) -> Content:

@@ -19,6 +19,7 @@ NAME = "openinference"
 KIND = "openinference.span.kind"
 INPUT_KEYS = ("llm.input_messages.0.message.role", "llm.input_messages.1.message.role", "input.value")
 OUTPUT_KEYS = ("llm.output_messages.0.message.role", "output.value")
+LAST_CALL_ONLY = "openinference.instrumentation.google_genai"
 LIFETIME_TOTALS = "openinference.instrumentation.smolagents"
 """The scope whose AGENT spans say what the object used since it was made."""
 
@@ -35,6 +36,7 @@ def read(span: Span) -> Reading | None:
     reading = read_common(span, NAME, kind, (OPENINFERENCE, GENAI))
     if kind is StepKind.LLM:
         reading.content = content(a, INPUT_KEYS, OUTPUT_KEYS)
+        reading.usage_cut = reading.usage_cut or _is_loop(span)
         reading.response_id = reading.response_id or _response_id(a)
         reading.streaming = True if reading.streaming is None and reading.time_to_first_token_ms else reading.streaming
     elif kind is StepKind.TOOL:
@@ -44,6 +46,16 @@ def read(span: Span) -> Reading | None:
         if kind is StepKind.AGENT:
             reading.agent = reading.agent or _agent_name(span)
     return reading
+
+
+def _is_loop(span: Span) -> bool:
+    """Google's automatic function calling: several calls in one span, the usage of the last (facts/semconv, trap 6)."""
+    if span.scope.name != LAST_CALL_ONLY:
+        return False
+    history = span.attributes.get("output.value")
+    return "message.tool_calls.0.tool_call.function.name" in span.attributes or (
+        isinstance(history, str) and '"automatic_function_calling_history":[{' in history.replace(" ", "")
+    )
 
 
 def _agent_name(span: Span) -> str:
