@@ -164,5 +164,5 @@ def _cut(name: str | None) -> str | None:
 def _notes(served: Served, usage: Usage, service_tier: str | None, requested_tier: str | None) -> tuple[str, ...]:
     notes = [served.note, lifetime_note(usage, served.rates)]
     if service_tier is None and not is_standard(requested_tier):
-        notes.append(f"service_tier_assumed: {requested_tier} was asked for, which tier served is unknown")
+        notes.append(f"service_tier_assumed: {_cut(requested_tier)} was asked for, which tier served is unknown")
     return tuple(note for note in notes if note is not None)

@@ -19,7 +19,7 @@ from otel_runlog.pricing.cache import BoundedCache
 from otel_runlog.pricing.days import instant_of
 from otel_runlog.pricing.match import GATEWAYS, LOCAL_SERVERS, provider_id, spellings, vendors
 from otel_runlog.pricing.quotes import Quote
-from otel_runlog.pricing.rates import ZERO, Rates, RateTier, TokenRates
+from otel_runlog.pricing.rates import EXACT, ZERO, Rates, RateTier, TokenRates
 
 if TYPE_CHECKING:
     from genai_prices.types import (
@@ -91,7 +91,7 @@ class GenaiPrices:
         if named in LOCAL_SERVERS:
             return None
         host = self._provider(named)
-        candidates = self._elsewhere(model) if host is None or named in GATEWAYS else iter(())
+        candidates = self._elsewhere(model) if host is None or host.id in GATEWAYS else iter(())
         for provider in (host, *candidates):
             if provider is not None and (info := _model(provider, model, self._providers)) is not None:
                 return provider, info
@@ -172,7 +172,7 @@ def _rates(info: ModelInfo, prices: ModelPrice) -> Rates | None:
     request = _price_at(listed.get("requests_kcount"), 0)
     return Rates(
         **asdict(_rates_at(listed, 0)),
-        request=None if request is None else request / 1000,
+        request=None if request is None else request.scaleb(-3, EXACT),
         tiers=tuple(RateTier(threshold=start, **asdict(_rates_at(listed, start + 1))) for start in starts),
     )
 

@@ -48,8 +48,9 @@ LOCAL_SERVERS = frozenset(
 )
 """Servers of one's own: no provider's price list holds for them, whatever model they serve."""
 
-GATEWAYS = frozenset({"openai", "openrouter", "portkey", "vercel", "helicone", "cloudflare", "github-copilot"})
-"""Providers that may answer with somebody else's model. `openai`: its client speaks to any compatible server."""
+GATEWAYS = frozenset({"anthropic", "cloudflare", "openai", "openrouter"})
+"""Ids of genai-prices under which somebody else's model may answer: two gateways, and two providers whose clients speak
+to any compatible server. A provider that genai-prices does not know is taken for a gateway as well."""
 
 ALIASES = {
     "amazon-bedrock": "aws",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 
 import msgspec
 
 from otel_runlog.model import StepKind, Usage
 
-EXACT_DIGITS = 60
-"""Enough for any product of a 64-bit count, a rate and a factor; independent of the application's decimal context."""
+EXACT = Context(prec=100)
+"""Digits enough for any product of a 64-bit count, a rate and a factor that tables may hold. It is copied at each use, so
+that the application's decimal context changes nothing."""
 ONE = Decimal(1)
 ZERO = Decimal(0)
 
@@ -63,7 +64,7 @@ class Rates(TokenRates, frozen=True, kw_only=True):
         if usage.input_tokens is None or self.input is None:
             return None
         rates = self.at(usage.input_tokens)
-        with localcontext(prec=EXACT_DIGITS):
+        with localcontext(EXACT):
             output = _output_cost(usage, rates, kind)
             if output is None:
                 return None

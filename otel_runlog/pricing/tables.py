@@ -16,9 +16,10 @@ from otel_runlog.errors import RatesError
 from otel_runlog.pricing.days import day_of
 from otel_runlog.pricing.match import provider_names, spellings
 from otel_runlog.pricing.quotes import Quote
-from otel_runlog.pricing.rates import Rates, RateTier
+from otel_runlog.pricing.rates import EXACT, Rates, RateTier
 
 MAX_RATE = Decimal(1_000_000_000)
+MAX_DECIMALS = 18
 TOKEN_RATE_KEYS = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 TABLE_KEYS = ("name", "version", "model")
 MODEL_KEYS = ("provider", "match", "from", *TOKEN_RATE_KEYS, "request", "tier", "service_tier")
@@ -123,6 +124,8 @@ class _Table:
             raise self.error(key, f'expected a number such as "2.50", got {value!r}') from None
         if not number.is_finite() or number < 0 or number > MAX_RATE:
             raise self.error(key, f"expected a number from 0 to {MAX_RATE}, got {value!r}")
+        if number != number.quantize(Decimal(1).scaleb(-MAX_DECIMALS, EXACT), context=EXACT):
+            raise self.error(key, f"expected at most {MAX_DECIMALS} decimals, got {value!r}")
         return number
 
     def day(self, key: str) -> dt.date | None:

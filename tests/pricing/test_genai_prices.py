@@ -128,6 +128,7 @@ def test_a_tier_without_a_price_list_costs_the_standard_rates_and_is_noted(table
         ("litellm", "anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
         ("openrouter", "openai/gpt-4o", "openrouter/openai/gpt-4o"),
         ("openai", "claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
+        ("anthropic", "deepseek/deepseek-chat", "deepseek/deepseek-chat"),
         ("az.ai.openai", "gpt-4o-2024-11-20", "azure/gpt-4o"),
         ("gcp.vertex_ai", "claude-sonnet-4-5@20250929", "google/claude-sonnet-4-5"),
         ("gcp.gemini", "models/gemini-2.5-pro", "google/gemini-2.5-pro"),

@@ -85,6 +85,8 @@ def test_every_key_of_the_contract_is_read(write):
         (MODEL + "request = true", "model[1].request", "True"),
         (MODEL + "request = nan", "model[1].request", "nan"),
         (MODEL + 'request = "1e99"', "model[1].request", "1e99"),
+        (MODEL + 'request = "1e-19"', "model[1].request", "18 decimals"),
+        (MODEL + 'request = "1e-999999"', "model[1].request", "18 decimals"),
         (MODEL + 'request = "one"', "model[1].request", "'one'"),
         (MODEL + "from = 2026-11-05T00:00:00Z", "model[1].from", "expected a day"),
         (MODEL + 'from = "2026-13-05"', "model[1].from", "2026-13-05"),

@@ -1,4 +1,4 @@
-from decimal import Decimal, localcontext
+from decimal import ROUND_UP, Decimal, Inexact, localcontext
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def test_each_part_of_the_input_costs_its_own_rate(*, fresh, read, five, hour, u
 @given(rate=rate, tokens=counts, prec=st.integers(min_value=1, max_value=30))
 def test_cost_is_exact_whatever_the_decimal_context_of_the_application(rate, tokens, prec):
     rates = Rates(input=rate, output=rate)
-    with localcontext(prec=prec):
+    with localcontext(prec=prec, rounding=ROUND_UP, traps=[Inexact]):
         usd = rates.cost(Usage(tokens, 0))
     with localcontext(prec=80):
         assert usd == rate * tokens / 1_000_000
