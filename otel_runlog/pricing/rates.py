@@ -9,7 +9,7 @@ import msgspec
 from otel_runlog.model import StepKind, Usage
 
 EXACT = Context(prec=100)
-"""Digits enough for any product of a 64-bit count, a rate and a factor that tables may hold. It is copied at each use, so
+"""Digits enough for any product of a 64-bit count, a rate and a factor that tables may hold. Copied at each use, so
 that the application's decimal context changes nothing."""
 ONE = Decimal(1)
 ZERO = Decimal(0)

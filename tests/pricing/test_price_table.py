@@ -74,7 +74,7 @@ def test_a_call_of_unknown_time_has_the_newest_rates():
     assert source.asked == [("acme", "m", None)]
 
 
-@pytest.mark.parametrize("at_ns", [-(2**63), -1, 0, 2**63, 2**70])
+@pytest.mark.parametrize("at_ns", [None, -(2**63), -1, 0, 2**63, 2**70])
 def test_no_time_is_too_far_away(at_ns, tmp_path):
     file = tmp_path / "t.toml"
     file.write_text('name = "t"\nversion = "1"\n[[model]]\nmatch = "m"\ninput = 1\noutput = 1')
