@@ -1,0 +1,111 @@
+"""What one run of an agent did, cost, and why it failed: OpenTelemetry spans to runs in DuckDB.
+
+    provider.add_span_processor(otel_runlog.RunLogSpanProcessor("runs.duckdb"))
+    runs = otel_runlog.project(otel_runlog.read_otlp("traces.jsonl"))
+
+The public names and nothing else. Each is imported when it is first used, so that `import otel_runlog` in an agent
+costs neither duckdb nor grpc nor the price data.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from otel_runlog.errors import RatesError, RunLogError
+    from otel_runlog.loader import Loader
+    from otel_runlog.model import (
+        Cost,
+        LlmIo,
+        LogRecord,
+        Message,
+        RunLog,
+        RunLogQuery,
+        RunStatus,
+        Span,
+        Step,
+        StepKind,
+        StepStatus,
+        Usage,
+    )
+    from otel_runlog.otlp.files import read_otlp
+    from otel_runlog.pricing import PriceTable, Rates
+    from otel_runlog.processor import RunLogSpanExporter, RunLogSpanProcessor
+    from otel_runlog.running import run
+    from otel_runlog.runs import project, project_with_llm_io
+    from otel_runlog.store.duckdb_store import DuckDBRunLogStore
+    from otel_runlog.store.memory import InMemoryRunLogStore
+    from otel_runlog.store.protocol import RunLogStore
+
+_HOMES = {
+    "Cost": "model",
+    "DuckDBRunLogStore": "store.duckdb_store",
+    "InMemoryRunLogStore": "store.memory",
+    "LlmIo": "model",
+    "Loader": "loader",
+    "LogRecord": "model",
+    "Message": "model",
+    "PriceTable": "pricing",
+    "Rates": "pricing",
+    "RatesError": "errors",
+    "RunLog": "model",
+    "RunLogError": "errors",
+    "RunLogQuery": "model",
+    "RunLogSpanExporter": "processor",
+    "RunLogSpanProcessor": "processor",
+    "RunLogStore": "store.protocol",
+    "RunStatus": "model",
+    "Span": "model",
+    "Step": "model",
+    "StepKind": "model",
+    "StepStatus": "model",
+    "Usage": "model",
+    "project": "runs",
+    "project_with_llm_io": "runs",
+    "read_otlp": "otlp.files",
+    "run": "running",
+}
+
+__all__ = [
+    "Cost",
+    "DuckDBRunLogStore",
+    "InMemoryRunLogStore",
+    "LlmIo",
+    "Loader",
+    "LogRecord",
+    "Message",
+    "PriceTable",
+    "Rates",
+    "RatesError",
+    "RunLog",
+    "RunLogError",
+    "RunLogQuery",
+    "RunLogSpanExporter",
+    "RunLogSpanProcessor",
+    "RunLogStore",
+    "RunStatus",
+    "Span",
+    "Step",
+    "StepKind",
+    "StepStatus",
+    "Usage",
+    "project",
+    "project_with_llm_io",
+    "read_otlp",
+    "run",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'otel_runlog' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"otel_runlog.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,7 +8,7 @@ leads through an agent or a tool.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.model import StepKind
@@ -84,19 +84,32 @@ def _reading(node: Node) -> Reading:
 def _peers(calls: list[Node]) -> Found:
     """Views beside each other: same response id, or the same numbers in the same time, from different scopes."""
     found: Found = {}
-    for i, node in enumerate(calls):
-        for other in _overlapping(calls, i):
-            if id(other) in found or id(node) in found or other.scope == node.scope or _related(node, other):
-                continue
-            if other.kind is node.kind and _same_call(node, other):
-                keep, drop = (node, other) if quality(node) >= quality(other) else (other, node)
-                found[id(drop)] = keep
-                if drop is node:
+    for alike in _buckets(calls):
+        for i, node in enumerate(alike):
+            for other in _overlapping(alike, i):
+                if id(node) in found:
                     break
+                if id(other) not in found and same_call(node, other):
+                    keep, drop = (node, other) if quality(node) >= quality(other) else (other, node)
+                    found[id(drop)] = keep
     return found
 
 
-def _overlapping(calls: list[Node], i: int) -> Iterable[Node]:
+def _buckets(calls: list[Node]) -> Iterator[list[Node]]:
+    """Calls that could be views of one: by response id, by numbers, and the failed ones; only where scopes differ."""
+    buckets: dict[object, list[Node]] = {}
+    for node in calls:
+        r = _reading(node)
+        if r.response_id:
+            buckets.setdefault(r.response_id, []).append(node)
+        if r.usage.input_tokens is not None:
+            buckets.setdefault((r.usage.input_tokens, r.usage.output_tokens), []).append(node)
+        elif r.failed:
+            buckets.setdefault("failed", []).append(node)
+    return (b for b in buckets.values() if len({n.scope for n in b}) > 1)
+
+
+def _overlapping(calls: list[Node], i: int) -> Iterator[Node]:
     """Later calls that start before call `i` ends; the list is in order of start."""
     limit = calls[i].end + CLOCK_TOLERANCE_NS
     for other in calls[i + 1 :]:
@@ -109,7 +122,15 @@ def _related(a: Node, b: Node) -> bool:
     return any(n is b for n in a.ancestors()) or any(n is a for n in b.ancestors())
 
 
-def _same_call(a: Node, b: Node) -> bool:
+def same_call(a: Node, b: Node) -> bool:
+    """Whether two model spans of different scopes, neither above the other, see one call.
+
+    Of two in different traces one must have no parent: a client's span that found no context to belong to.
+    """
+    if a.scope == b.scope or a.kind is not b.kind or _related(a, b):
+        return False
+    if a.trace_id != b.trace_id and a.parent_id and b.parent_id:
+        return False
     x, y = _reading(a), _reading(b)
     if x.response_id and y.response_id:
         return x.response_id == y.response_id and _within(a, b)

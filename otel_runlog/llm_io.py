@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from otel_runlog import conventions
-from otel_runlog.model import Content, LlmIo, RunLog, Span, Step, StepKind
+from otel_runlog.conventions.reading import SpanMessages
+from otel_runlog.model import Content, LlmIo, Message, RunLog, Span, Step, StepKind
 from otel_runlog.resolve import Key
 
 PREVIEW_CHARS = 200
@@ -48,14 +49,23 @@ def _take(io: LlmIo, span: Span) -> None:
     io.tools = io.tools or found.tools
 
 
-def previews(calls: list[LlmIo]) -> tuple[str | None, str | None]:
-    """The first thing a user said in a run and the last thing a model answered, each cut to 200 characters."""
-    asked = next((m.text for io in calls for m in io.input if m.role == "user" and m.text), None)
-    said = next((m.text for io in reversed(calls) for m in reversed(io.output) if m.text), None)
-    return _cut(asked), _cut(said)
+def previews_of(run: RunLog, spans: Mapping[Key, Span]) -> tuple[str | None, str | None]:
+    """The first thing a user said in a run and the last thing a model answered, each cut to 200 characters.
+
+    Only as many spans are read as it takes to find them.
+    """
+    calls = [s for s in run.steps if s.kind is StepKind.LLM]
+    asked = (m for s in calls for m in _found(s, spans).input if m.role == "user" and m.text)
+    said = (m for s in reversed(calls) for m in reversed(_found(s, spans).output) if m.text)
+    return _cut(next(asked, None)), _cut(next(said, None))
 
 
-def _cut(text: str | None) -> str | None:
-    if text is None or len(text) <= PREVIEW_CHARS:
-        return text
-    return text[: PREVIEW_CHARS - 1] + "…"
+def _found(step: Step, spans: Mapping[Key, Span]) -> SpanMessages:
+    span = spans.get((step.trace_id, step.span_id, step.started_ns))
+    return conventions.messages(span) if span is not None else SpanMessages()
+
+
+def _cut(message: Message | None) -> str | None:
+    if message is None or len(message.text) <= PREVIEW_CHARS:
+        return message.text if message else None
+    return message.text[: PREVIEW_CHARS - 1] + "…"

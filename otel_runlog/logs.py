@@ -22,7 +22,7 @@ def fill_from_logs(nodes: Sequence[Node], logs: Iterable[LogRecord]) -> None:
     """Set each node's reading to its own, with what the records of its trace add."""
     for node in nodes:
         node.reading = node.own
-    requests = [r for r in logs if r.trace_id and (r.body == API_REQUEST or r.event_name == API_REQUEST)]
+    requests = [r for r in logs if r.trace_id and API_REQUEST in (r.body, r.event_name)]
     if not requests:
         return
     calls: dict[tuple[str, Usage], list[Node]] = {}

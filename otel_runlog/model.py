@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-AttrValue: TypeAlias = "None | bool | int | float | str | bytes | list[AttrValue] | dict[str, AttrValue]"
+AttrValue: TypeAlias = "bool | int | float | str | bytes | list[AttrValue] | dict[str, AttrValue] | None"
 """A value of an OTLP AnyValue, as plain Python."""
 Attributes: TypeAlias = dict[str, AttrValue]
 
@@ -65,7 +65,10 @@ class UsageSource(enum.StrEnum):
 
 
 class CostStatus(enum.StrEnum):
-    """Where a cost comes from. Steps: reported, estimated, unpriced, none. Runs also: partial, mixed, replayed."""
+    """Where a cost comes from. Steps: reported, estimated, unpriced, none. Runs also: partial, mixed, replayed.
+
+    `none` on a model call: its usage is unknown, so there was nothing to price.
+    """
 
     REPORTED = "reported"
     ESTIMATED = "estimated"
@@ -120,7 +123,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Money in US dollars. `usd` is the reported cost where one was reported, else the estimate; None: no price known."""
+    """Money in US dollars. `usd` is the reported cost where one was reported, else the estimate; None: no price."""
 
     usd: Decimal | None = None
     status: CostStatus = CostStatus.NONE
@@ -293,6 +296,7 @@ class Step(msgspec.Struct):
     finish_reason: str | None = None
     params: Attributes = {}
     convention: str = ""
+    scope: str = ""
     content: Content = Content.NONE
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -316,7 +320,7 @@ class Step(msgspec.Struct):
 
 
 class AgentUsage(msgspec.Struct, frozen=True):
-    """One agent of a run: its own calls, and those of the agents below it as well (`inclusive`). depth 0 is the root's."""
+    """One agent of a run: its own calls, and with `inclusive` those of all agents below it. depth 0 is the root's."""
 
     agent: str
     parent_agent: str | None = None
@@ -386,7 +390,7 @@ class RunLog(msgspec.Struct):
 
 
 class RunLogQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What `RunLogStore.list` selects: all given conditions hold; newest runs first. `since` is inclusive, `until` not."""
+    """What `RunLogStore.list` selects: all conditions hold; newest runs first. `since` is inclusive, `until` not."""
 
     agent: str | None = None
     status: str | None = None

@@ -257,8 +257,9 @@ def _parent_totals(members: Members, steps: list[Step]) -> Iterable[str]:
         step = by_node[node.trace_id, node.span_id, node.started_ns]
         below = [by_node.get((n.trace_id, n.span_id, n.started_ns)) for n in node.below()]
         total = sum((s.usage for s in below if s is not None and s.counted), Usage())
-        if not step.counted and total.total_tokens != r.usage.total_tokens:
-            yield f"parent_total_differs: {step.name!r} says {r.usage.total_tokens} tokens, its calls {total.total_tokens}"
+        said, summed = r.usage.total_tokens, total.total_tokens
+        if not step.counted and said != summed:
+            yield f"parent_total_differs: {step.name!r} says {said} tokens, its calls {summed}"
 
 
 def nodes_of(spans: Iterable[Span]) -> list[Node]:

@@ -15,7 +15,7 @@ from otel_runlog.conventions.reading import Reading
 from otel_runlog.duplicates import Duplicates
 from otel_runlog.model import Content, Cost, CostStatus, Step, StepKind, StepStatus, Usage, UsageSource
 from otel_runlog.partition import Members
-from otel_runlog.pricing import PriceTable, Priced
+from otel_runlog.pricing import Priced, PriceTable
 from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, MODEL_KINDS, Node
 
 ROLLUP_KINDS = AGENT_KINDS | {StepKind.CHAIN}
@@ -152,6 +152,7 @@ def _step(node: Node, context: Context, rollups: set[int]) -> Step:
         finish_reason=r.finish_reason,
         params=r.params,
         convention=r.convention,
+        scope=node.scope,
         content=r.content,
         warnings=r.warnings if counts else (),
         notes=(*node.notes, *r.notes),
@@ -268,9 +269,7 @@ def _estimate(step: Step, r: Reading, context: Context) -> Priced:
 
 
 def _without_none(usage: Usage) -> Usage:
-    return msgspec.structs.replace(
-        usage, input_tokens=usage.input_tokens or 0, output_tokens=usage.output_tokens or 0
-    )
+    return msgspec.structs.replace(usage, input_tokens=usage.input_tokens or 0, output_tokens=usage.output_tokens or 0)
 
 
 def _cost(own: Decimal | None, estimate: Cost | None, *, priced: bool) -> Cost:

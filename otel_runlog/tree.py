@@ -37,22 +37,22 @@ class Node(msgspec.Struct, eq=False):
 
     trace_id: str
     span_id: str
-    parent_id: str | None
-    name: str
-    span_kind: int
-    started_ns: int | None
-    ended_ns: int | None
-    flags: int
-    scope: str
-    service: str | None
-    service_version: str | None
-    environment: str | None
-    failed: bool
-    status_message: str | None
-    session_id: str | None
-    user_id: str | None
-    given_run_id: str | None
-    own: Reading | None
+    parent_id: str | None = None
+    name: str = ""
+    span_kind: int = 0
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    flags: int = 0
+    scope: str = ""
+    service: str | None = None
+    service_version: str | None = None
+    environment: str | None = None
+    failed: bool = False
+    status_message: str | None = None
+    session_id: str | None = None
+    user_id: str | None = None
+    given_run_id: str | None = None
+    own: Reading | None = None
     reading: Reading | None = None
     labels: dict[str, str] = {}
     tags: tuple[str, ...] = ()

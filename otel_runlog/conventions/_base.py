@@ -41,9 +41,7 @@ def read_common(
 ) -> Reading:
     """Read every field that needs no knowledge of the convention beyond its token vocabularies."""
     a = span.attributes
-    usage = normal_form(
-        raw_counters(a, vocabularies), cache_outside=cache_outside, reasoning_outside=reasoning_outside
-    )
+    usage = normal_form(raw_counters(a, vocabularies), cache_outside=cache_outside, reasoning_outside=reasoning_outside)
     wrong = failure(span)
     reading = Reading(
         convention=convention,

@@ -162,7 +162,9 @@ def params(attributes: Attributes) -> Attributes:
 def session(attributes: Attributes) -> str | None:
     """The conversation this span names."""
     found = text(attributes, SESSION)
-    return found if found or "metadata" not in attributes else text(mapping(attributes["metadata"]), SESSION_IN_METADATA)
+    return (
+        found if found or "metadata" not in attributes else text(mapping(attributes["metadata"]), SESSION_IN_METADATA)
+    )
 
 
 def user(attributes: Attributes) -> str | None:

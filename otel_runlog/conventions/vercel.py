@@ -84,7 +84,9 @@ def _read_usage(reading: Reading, a: Attributes) -> None:
 
 def _with_metadata(usage: Usage, meta: Attributes) -> Usage:
     def known(value: int | None, *paths: tuple[str, ...]) -> int | None:
-        return value if value is not None else next((n for p in paths if (n := whole(path(meta, *p))) is not None), None)
+        return (
+            value if value is not None else next((n for p in paths if (n := whole(path(meta, *p))) is not None), None)
+        )
 
     return msgspec.structs.replace(
         usage,

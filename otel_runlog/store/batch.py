@@ -79,6 +79,22 @@ class RunRef(msgspec.Struct, frozen=True):
     trace_id: str
 
 
+class CallSearch(msgspec.Struct, frozen=True):
+    """Which model calls of other traces could be second views of known ones: at the same time, with the same numbers.
+
+    `trace_ids` are left out. `lone` says that one of the known calls has no parent; without it only calls without a
+    parent are found.
+    """
+
+    trace_ids: list[str]
+    started_ns: int
+    ended_ns: int
+    response_ids: list[str]
+    input_tokens: list[int]
+    failed: bool
+    lone: bool
+
+
 class Batch(msgspec.Struct, kw_only=True):
     """What one load turn adds.
 

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self, cast
 
+import msgspec
+
 from otel_runlog.store import columns, rows
-from otel_runlog.store.batch import Batch, MessageRow, RunRef, RunVersion, StoredLog, StoredSpan
+from otel_runlog.model import Step
+from otel_runlog.store.batch import Batch, CallSearch, MessageRow, RunRef, RunVersion, StoredLog, StoredSpan
 from otel_runlog.store.connection import open_for_write
 
 _RECENT_CONTENTS = 100_000
@@ -74,6 +77,16 @@ class StoreWriter:
         """The runs with steps in the traces, in the versions that count; one entry per run and trace."""
         found = self._store.rows("runs_of_traces", _traces(trace_ids))
         return [RunRef(*cast("tuple[str, int, bool, str]", row)) for row in found]
+
+    def traces_of_runs(self, run_ids: Iterable[str]) -> set[str]:
+        """The traces that the runs' steps come from."""
+        found = self._store.rows("traces_of_runs", {"run_ids": sorted(set(run_ids))})
+        return {str(trace_id) for (trace_id,) in found}
+
+    def calls_between(self, span: CallSearch) -> list[Step]:
+        """The model calls of other traces that could be views of the calls searched for."""
+        found = self._store.records("calls_between", msgspec.structs.asdict(span))
+        return [rows.unpack_step(record) for record in found]
 
     def versions_of(self, run_id: str) -> dict[int, bool]:
         """Every version in which the run was ever closed, and whether it still counts."""

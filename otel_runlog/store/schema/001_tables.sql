@@ -168,6 +168,7 @@ CREATE TABLE closed_steps (
     finish_reason VARCHAR,
     params JSON,
     convention VARCHAR,
+    scope VARCHAR, -- the instrumentation scope: tells two views of one call apart
     content VARCHAR,
     warnings VARCHAR[],
     notes VARCHAR[]

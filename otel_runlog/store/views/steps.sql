@@ -50,11 +50,12 @@ SELECT
     tool_name,
     tool_call_id,
     finish_reason,
-    params,
+    coalesce(params, CAST('{}' AS JSON)) AS params,
     convention,
+    scope,
     content,
-    warnings,
-    notes,
+    coalesce(warnings, []) AS warnings,
+    coalesce(notes, []) AS notes,
     cache_write_5m_tokens,
     cache_write_1h_tokens
 FROM newest;

@@ -1,0 +1,209 @@
+"""From decoded telemetry to one batch for the store: what is new, what it changes, which runs that makes.
+
+Stages: sort spans into stored, duplicate, conflict and superseded (DESIGN rule 3); widen to the traces that share a run
+or a call; project; then write what changed, superseding what it replaces (rule 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from otel_runlog import conventions
+from otel_runlog.links import linked_traces
+from otel_runlog.llm_io import previews_of
+from otel_runlog.model import LogRecord, Message, RunLog, RunStatus, Span
+from otel_runlog.partition import Members
+from otel_runlog.pricing import PriceTable
+from otel_runlog.resolve import Key, Verdict, key_of
+from otel_runlog.runs import project_nodes
+from otel_runlog.span import digest
+from otel_runlog.store.batch import Batch, BookEntry, MessageRow, RunRef, RunVersion, StoredLog, StoredSpan
+from otel_runlog.store.writer import StoreWriter
+from otel_runlog.traces import Traces
+
+
+class Assembler:
+    """Gathers what one commit will hold. One instance a batch."""
+
+    def __init__(self, writer: StoreWriter, traces: Traces, prices: PriceTable) -> None:
+        self._writer, self._traces, self._prices = writer, traces, prices
+        self._spans: list[tuple[str, int, Span]] = []
+        self._logs: list[StoredLog] = []
+        self._books: dict[str, BookEntry] = {}
+
+    @property
+    def span_count(self) -> int:
+        """How many spans are waiting."""
+        return len(self._spans)
+
+    @property
+    def log_count(self) -> int:
+        """How many log records are waiting."""
+        return len(self._logs)
+
+    @property
+    def books(self) -> list[BookEntry]:
+        """What became of the spans, by source; complete once `batch` was called."""
+        return list(self._books.values())
+
+    def add_spans(self, source: str, received_ns: int, spans: Iterable[Span], rejected: dict[str, int]) -> None:
+        """Take in the spans of one request and the counts of those that could not be read."""
+        spans = list(spans)
+        self._spans += [(source, received_ns, s) for s in spans]
+        book = self._book(source)
+        book.received += len(spans) + sum(rejected.values())
+        for reason, number in rejected.items():
+            book.rejected = {**book.rejected, reason: book.rejected.get(reason, 0) + number}
+
+    def drop(self, source: str, reason: str, number: int) -> None:
+        """Count spans that were received and are lost."""
+        book = self._book(source)
+        book.received += number
+        book.dropped = {**book.dropped, reason: book.dropped.get(reason, 0) + number}
+
+    def add_logs(self, received_ns: int, records: Iterable[LogRecord]) -> None:
+        """Take in log records."""
+        self._logs += [StoredLog(r, received_ns) for r in records]
+
+    def batch(self) -> Batch:
+        """What the store has to write for all that was added."""
+        batch = Batch(books=self.books)
+        touched = {s.trace_id for _, _, s in self._spans} | {str(x.record.trace_id) for x in self._logs} - {"None"}
+        known = self._traces.load(self._writer, touched)
+        changed = self._sort_spans(batch) | self._sort_logs(batch)
+        if changed:
+            self._add_runs(batch, changed, known)
+        self._traces.trim()
+        return batch
+
+    def _book(self, source: str) -> BookEntry:
+        return self._books.setdefault(source, BookEntry(source))
+
+    def _sort_spans(self, batch: Batch) -> set[str]:
+        """Offer every span to its trace; returns the traces that changed."""
+        changed: set[str] = set()
+        started: dict[Key, StoredSpan] = {}
+        for source, received_ns, span in self._spans:
+            mark, book = digest(span), self._book(source)
+            resolver = self._traces[span.trace_id].resolver
+            verdict = resolver.offer(span, mark)
+            setattr(book, verdict, getattr(book, verdict) + 1)
+            if verdict in (Verdict.DUPLICATE, Verdict.SUPERSEDED):
+                continue
+            changed.add(span.trace_id)
+            book.id_reuse += resolver.reuses_id(span)
+            stored = StoredSpan(span, mark, received_ns, source)
+            if span.start_record:
+                started[key_of(span)] = stored
+                continue
+            batch.spans.append(stored)
+            batch.messages += _message_rows(span)
+            if resolver.replaced:
+                _supersede(resolver.replaced.pop(), started, batch, book)
+        batch.start_records = list(started.values())
+        return changed
+
+    def _sort_logs(self, batch: Batch) -> set[str]:
+        """Log records go to their traces; one that came before is not stored again."""
+        changed: set[str] = set()
+        for log in self._logs:
+            if log.record.trace_id is not None:
+                known = self._traces[log.record.trace_id].logs
+                if log.record in known:
+                    continue
+                known.append(log.record)
+                changed.add(log.record.trace_id)
+            batch.logs.append(log)
+        return changed
+
+    def _add_runs(self, batch: Batch, changed: set[str], known: set[str]) -> None:
+        traces, refs = self._widen(changed, known)
+        before = _Before(refs, {r.run_id: r.version for r in refs if not r.is_open}, self._writer)
+        states = [self._traces[t] for t in sorted(traces)]
+        nodes = [n for s in states for n in s.current_nodes()]
+        logs = [r for s in states for r in s.logs]
+        spans = {k: v for s in states for k, v in s.spans().items()}
+        projected = project_nodes(nodes, self._prices, logs=logs)
+        _write_runs(batch, projected, before, spans)
+
+    def _widen(self, changed: set[str], known: set[str]) -> tuple[set[str], list[RunRef]]:
+        """The traces to project together, and the runs that the store has of them.
+
+        Traces belong together when they share a run by name or see the same call; whatever a stored run spans comes
+        along. The relation is symmetric, so the order of arrival does not matter.
+        """
+        traces, seen = set(changed), set[str]()
+        before: list[RunRef] = []
+        while traces - seen:
+            new, seen = traces - seen, set(traces)
+            known |= self._traces.load(self._writer, new)
+            nodes = [n for t in sorted(new) for n in self._traces[t].current_nodes()]
+            traces |= linked_traces(self._writer, nodes)
+            before = self._writer.runs_of(traces & known) if traces & known else []
+            traces |= self._writer.traces_of_runs({ref.run_id for ref in before}) if before else set()
+        return traces, before
+
+
+def _supersede(key: Key, started: dict[Key, StoredSpan], batch: Batch, book: BookEntry) -> None:
+    """A start record whose end has come: it was counted as stored, now it is superseded."""
+    book.stored -= 1
+    book.superseded += 1
+    if started.pop(key, None) is None:
+        batch.ended.append(key[:2])
+
+
+def _message_rows(span: Span) -> list[MessageRow]:
+    try:
+        found = conventions.messages(span)
+    except Exception:  # noqa: BLE001  # a message that cannot be read stays in the span's attributes
+        return []
+    directions = (("system", found.system), ("input", found.input), ("output", found.output), ("tools", found.tools))
+    return [_row(span, name, i, m) for name, messages in directions for i, m in enumerate(messages)]
+
+
+def _row(span: Span, direction: str, position: int, message: Message) -> MessageRow:
+    return MessageRow(
+        span.trace_id, span.span_id, direction, position, message.role, message.text, started_ns=span.started_ns
+    )
+
+
+class _Before(msgspec.Struct):
+    """What the store has of the runs in question: `closed` are the versions that count."""
+
+    refs: list[RunRef]
+    closed: dict[str, int]
+    writer: StoreWriter
+
+    def next_version(self, run_id: str) -> int:
+        """One more than any that was ever written: a run may have been closed, taken back, and be here again."""
+        if run_id in self.closed:
+            return self.closed[run_id] + 1
+        return max(self.writer.versions_of(run_id), default=0) + 1 if self.refs else 1
+
+
+def _write_runs(batch: Batch, projected: list[tuple[RunLog, Members]], before: _Before, spans: dict[Key, Span]) -> None:
+    """Add each run in a new version, and take back what the store had and no longer holds."""
+    for run, members in projected:
+        version = _version(run, members, before.next_version(run.run_id), spans)
+        (batch.open if run.status is RunStatus.RUNNING else batch.closed).append(version)
+        if run.run_id in before.closed:
+            batch.superseded.append((run.run_id, before.closed[run.run_id]))
+    now = {run.run_id: members for run, members in projected}
+    gone = {ref.run_id: ref for ref in before.refs if ref.run_id not in now}
+    batch.superseded += [(name, before.closed[name]) for name in gone if name in before.closed]
+    batch.cleared += [name for name, ref in gone.items() if ref.is_open]
+    batch.aliases += [(name, heir) for name, ref in gone.items() if (heir := _heir(ref, now)) is not None]
+
+
+def _version(run: RunLog, members: Members, number: int, spans: dict[Key, Span]) -> RunVersion:
+    asked, said = previews_of(run, spans)
+    times = [t for n in members.nodes for t in (n.started_ns, n.ended_ns) if t is not None]
+    return RunVersion(run, number, asked, said, max(times, default=None))
+
+
+def _heir(ref: RunRef, now: dict[str, Members]) -> str | None:
+    """The run that now holds the trace of one that is gone: the first of them."""
+    heirs = (name for name, members in now.items() if any(n.trace_id == ref.trace_id for n in members.nodes))
+    return next(heirs, None)

@@ -1,0 +1,190 @@
+"""Settings, one class per component: defaults, environment names, validation. Nothing else reads the environment.
+
+| variable | means | default |
+|---|---|---|
+| OTEL_RUNLOG_DB | the store's file | runs.duckdb |
+| OTEL_RUNLOG_PRICES | price table files, separated by os.pathsep, first match wins | none |
+| OTEL_RUNLOG_DISABLED, OTEL_SDK_DISABLED | `true`: the in-process door does nothing | false |
+| OTEL_RUNLOG_DURABILITY | process, queue or power (exporter) | process |
+| OTEL_RUNLOG_LOADER | thread or off (exporter) | thread |
+| OTEL_RUNLOG_CONTENT | full, hash or off (exporter) | full |
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from otel_runlog.errors import ConfigError
+from otel_runlog.model import RunLog
+
+DB_VARIABLE: Final = "OTEL_RUNLOG_DB"
+PRICES_VARIABLE: Final = "OTEL_RUNLOG_PRICES"
+DISABLED_VARIABLES: Final = ("OTEL_RUNLOG_DISABLED", "OTEL_SDK_DISABLED")
+DEFAULT_DB: Final = "runs.duckdb"
+
+_Choice = TypeVar("_Choice", bound=enum.StrEnum)
+
+
+class Durability(enum.StrEnum):
+    """What on_end waits for.
+
+    `process`: the record is with the kernel and outlives the process. `power`: it is on the disk. `queue`: nothing; a
+    thread writes, and what it has not written when the process is killed is lost.
+    """
+
+    PROCESS = "process"
+    QUEUE = "queue"
+    POWER = "power"
+
+
+class LoaderMode(enum.StrEnum):
+    """Who loads the journal into the store: a thread of this process, or (`off`) whoever opens the store next."""
+
+    THREAD = "thread"
+    OFF = "off"
+
+
+class ContentMode(enum.StrEnum):
+    """What is kept of prompts, answers and tool arguments: all, a sha256 of each value, or nothing."""
+
+    FULL = "full"
+    HASH = "hash"
+    OFF = "off"
+
+
+class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Which store, and the price tables that lie over the default one."""
+
+    db: Path = Path(DEFAULT_DB)
+    prices: tuple[Path, ...] = ()
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> StoreConfig:
+        """Read OTEL_RUNLOG_DB and OTEL_RUNLOG_PRICES; an empty variable is an unset one."""
+        env = os.environ if environ is None else environ
+        paths = env.get(PRICES_VARIABLE, "").split(os.pathsep)
+        config = cls(db=Path(env.get(DB_VARIABLE) or DEFAULT_DB), prices=tuple(Path(path) for path in paths if path))
+        config.validate()
+        return config
+
+    def validate(self) -> None:
+        """Raises ConfigError where the store cannot be a file."""
+        require_db(self.db)
+
+
+Redactor = Callable[[str, Any], Any]
+"""Takes a key and one value of it; returns what is to be kept, None to keep nothing."""
+
+
+class ProcessorConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The in-process door.
+
+    Attributes:
+        db: the store's file; the journal lies beside it.
+        durability: what on_end waits for.
+        loader: who loads the journal.
+        content: what is kept of prompts and answers.
+        redact: called for every value before it is written; see `otel_runlog.content`.
+        on_run: called in the loader's thread with every run that finished.
+        labels: put on every run.
+        disabled: the door does nothing.
+        turn_every_s: pending records are loaded so often.
+        exit_load_s: the longest that shutdown and process exit wait for loading.
+        exit_write_s: the longest that they wait for writing.
+        queue_bytes: durability `queue` keeps so much in memory; more is dropped and counted.
+    """
+
+    db: Path
+    durability: Durability = Durability.PROCESS
+    loader: LoaderMode = LoaderMode.THREAD
+    content: ContentMode = ContentMode.FULL
+    redact: Redactor | None = None
+    on_run: Callable[[RunLog], object] | None = None
+    labels: dict[str, str] = {}
+    disabled: bool = False
+    turn_every_s: float = 1.0
+    exit_load_s: float = 3.0
+    exit_write_s: float = 2.0
+    queue_bytes: int = 64 << 20
+
+    @classmethod
+    def from_arguments(cls, db: object, environ: Mapping[str, str] | None = None, **given: object) -> ProcessorConfig:
+        """Check the arguments of RunLogSpanProcessor; the environment only switches the door off.
+
+        Raises:
+            ConfigError: an argument has the wrong type or value.
+        """
+        env = os.environ if environ is None else environ
+        return cls(
+            db=require_db(db),
+            durability=_choice(Durability, "durability", given.get("durability", Durability.PROCESS)),
+            loader=_choice(LoaderMode, "loader", given.get("loader", LoaderMode.THREAD)),
+            content=_choice(ContentMode, "content", given.get("content", ContentMode.FULL)),
+            redact=_callable("redact", given.get("redact")),
+            on_run=_callable("on_run", given.get("on_run")),
+            labels=_labels(given.get("labels")),
+            disabled=any(is_true(env.get(name, "")) for name in DISABLED_VARIABLES),
+        )
+
+    @classmethod
+    def from_env(cls, db: object = None, environ: Mapping[str, str] | None = None, **given: object) -> ProcessorConfig:
+        """As `from_arguments`, with what is not given taken from the environment: the exporter's way.
+
+        Raises:
+            ConfigError: an argument or a variable has the wrong type or value.
+        """
+        env = os.environ if environ is None else environ
+        names = ("durability", "loader", "content")
+        found = {name: env[variable] for name in names if env.get(variable := f"OTEL_RUNLOG_{name.upper()}")}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return cls.from_arguments(StoreConfig.from_env(env).db if db is None else db, env, **{**found, **chosen})
+
+
+def require_db(db: object) -> Path:
+    """The store's path.
+
+    Raises:
+        ConfigError: it is no path, empty, or a store in memory (the journal and other processes need a file).
+    """
+    if not isinstance(db, str | os.PathLike):
+        raise ConfigError(f"db must be a path, not {type(db).__name__}: RunLogSpanProcessor('runs.duckdb')")
+    path = os.fspath(db)
+    if not isinstance(path, str) or not path or path.startswith(":memory:"):
+        raise ConfigError(f"db must be the path of a file, not {path!r}: give one, as in 'runs.duckdb'")
+    return Path(path)
+
+
+def is_true(value: str) -> bool:
+    """As the OTel specification reads booleans: only `true`, in any case, is true."""
+    return value.strip().lower() == "true"
+
+
+def _choice(kind: type[_Choice], name: str, value: object) -> _Choice:
+    try:
+        return kind(value)  # type: ignore[arg-type]  # a wrong type is a wrong value
+    except ValueError:
+        known = ", ".join(repr(str(member)) for member in kind)
+        raise ConfigError(f"{name} must be one of {known}, not {value!r}") from None
+
+
+def _callable(name: str, value: object) -> Callable[..., Any] | None:
+    if value is not None and not callable(value):
+        raise ConfigError(f"{name} must be callable or None, not {type(value).__name__}")
+    return value
+
+
+def _labels(value: object) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"labels must map str to str, not be {type(value).__name__}")
+    for key, label in value.items():
+        if not (isinstance(key, str) and key and isinstance(label, str)):
+            raise ConfigError(f"labels must map str to str: {key!r} maps to {label!r}")
+    return dict(value)

@@ -1,0 +1,63 @@
+"""Which other traces of the store must be projected together with those at hand (see duplicates and partition).
+
+Two kinds of links: a run named in both, and a model call that both see. The store narrows the second down by time and
+numbers, `same_call` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from otel_runlog.conventions.reading import Reading
+from otel_runlog.duplicates import CLOCK_TOLERANCE_NS, same_call
+from otel_runlog.model import Step, StepStatus
+from otel_runlog.store.batch import CallSearch
+from otel_runlog.store.writer import StoreWriter
+from otel_runlog.tree import MODEL_KINDS, Node
+
+
+def linked_traces(writer: StoreWriter, nodes: Sequence[Node]) -> set[str]:
+    """The traces in the store that share a named run or a call with `nodes`."""
+    names = {n.given_run_id for n in nodes if n.given_run_id}
+    found = writer.traces_of_runs(names) if names else set()
+    calls = [n for n in nodes if n.kind in MODEL_KINDS]
+    if not calls:
+        return found
+    others = [_node(step) for step in writer.calls_between(_search(calls))]
+    return found | {o.trace_id for o in others if any(same_call(n, o) for n in calls)}
+
+
+def _search(calls: list[Node]) -> CallSearch:
+    readings = [n.own for n in calls if n.own]
+    return CallSearch(
+        trace_ids=sorted({n.trace_id for n in calls}),
+        started_ns=min(n.start for n in calls) - CLOCK_TOLERANCE_NS,
+        ended_ns=max(n.end for n in calls) + CLOCK_TOLERANCE_NS,
+        response_ids=sorted({r.response_id for r in readings if r.response_id}),
+        input_tokens=sorted({r.usage.input_tokens for r in readings if r.usage.input_tokens is not None}),
+        failed=any(r.failed for r in readings),
+        lone=any(n.parent_id is None for n in calls),
+    )
+
+
+def _node(step: Step) -> Node:
+    """A stored call as far as `same_call` looks at it. Its response id may be another view's: that links no less."""
+    reading = Reading(
+        step.convention,
+        step.kind,
+        request_model=step.request_model,
+        response_model=step.response_model,
+        response_id=step.response_id,
+        usage=step.usage,
+        failed=step.status is StepStatus.FAILED,
+    )
+    return Node(
+        step.trace_id,
+        step.span_id,
+        step.parent_span_id,
+        started_ns=step.started_ns,
+        ended_ns=step.ended_ns,
+        scope=step.scope,
+        own=reading,
+        reading=reading,
+    )

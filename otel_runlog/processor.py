@@ -1,0 +1,218 @@
+"""The in-process door, as OpenTelemetry knows it: a span processor, and a span exporter for those who want one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Literal
+
+from opentelemetry import baggage
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from otel_runlog.config import ProcessorConfig, Redactor
+from otel_runlog.door import Door
+from otel_runlog.door.door import LoaderFactory
+from otel_runlog.door.losses import LOGGER
+from otel_runlog.errors import ConfigError
+from otel_runlog.model import RunLog
+
+RUN_ID: Final = "runlog.run.id"
+BAGGAGE_KEYS: Final = (RUN_ID, "session.id", "user.id")
+"""Copied from baggage to spans, where baggage names a run: session and user ids alone may be a browser's."""
+BAGGAGE_PREFIX: Final = "runlog."
+MOST_BAGGAGE_CHARACTERS: Final = 256
+"""Longer baggage values are not copied: baggage comes from the network."""
+AGENT_ATTRIBUTES: Final = {
+    "gen_ai.operation.name": frozenset({"invoke_agent", "invoke_workflow"}),
+    "openinference.span.kind": frozenset({"AGENT"}),
+    "traceloop.span.kind": frozenset({"agent", "workflow"}),
+}
+"""A span that starts with one of these is an agent's, and its start is written."""
+FEWEST_ATTRIBUTES: Final = 128
+
+
+class RunLogSpanProcessor(SpanProcessor):
+    """Keeps every span that ends, in the journal of `db`, and has it loaded into the store.
+
+    Nothing raises into the application and nothing blocks it: on_end writes one record to a segment of this process,
+    which survives kill -9, fork and os._exit. A path that cannot be used is logged once; spans are then dropped and
+    counted, and `force_flush` is False. Added twice, also as several instances for one `db`, a span still counts once.
+
+    Args:
+        db: the DuckDB file; the journal is the folder `<db>.journal` beside it.
+        durability: `process` writes in on_end; `power` also waits for the disk; `queue` leaves writing to a thread, so
+            that kill -9 costs what still waits (64 MiB at most).
+        loader: `thread` loads the journal in the background; `off` leaves it to the next command or process.
+        content: `full`, `hash` (prompts, answers and tool data become `sha256:` and a digest) or `off` (left out).
+        redact: called as `redact(key, text)` for every string before it is written; what it returns is kept instead,
+            None keeps nothing, and so does an exception.
+        on_run: called with the RunLog of every run that finished, in the loader's thread.
+        capture: reserved, must be None: captures are made from the store.
+        provider: the provider it will be added to; limits that would cut model calls are then logged.
+        labels: put on every run: `runlog.label.<key>` on spans without a parent in this process.
+
+    Raises:
+        ConfigError: an argument has the wrong type or value.
+    """
+
+    def __init__(
+        self,
+        db: str | os.PathLike[str],
+        *,
+        durability: Literal["process", "queue", "power"] = "process",
+        loader: Literal["thread", "off"] = "thread",
+        content: Literal["full", "hash", "off"] = "full",
+        redact: Redactor | None = None,
+        on_run: Callable[[RunLog], object] | None = None,
+        capture: None = None,
+        provider: TracerProvider | None = None,
+        labels: Mapping[str, str] | None = None,
+        _loader_factory: LoaderFactory | None = None,
+    ) -> None:
+        config = ProcessorConfig.from_arguments(
+            db, durability=durability, loader=loader, content=content, redact=redact, on_run=on_run, labels=labels
+        )
+        _refuse_capture(capture)
+        _warn_of_limits(provider)
+        self._label_attributes = {f"runlog.label.{key}": value for key, value in config.labels.items()}
+        self._door = None if config.disabled else Door(config, _loader_factory)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Spans that ended in this process and could not be kept, by reason."""
+        return {} if self._door is None else self._door.losses.by_reason
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Copy the run's id from baggage; write the start of local roots and agents."""
+        if self._door is None:
+            return
+        try:
+            self._on_start(self._door, span, parent_context)
+        except Exception as error:  # noqa: BLE001 - never into the application
+            self._door.losses.count("internal_error", 0, error)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Write the span."""
+        if self._door is None:
+            return
+        try:
+            if _is_sampled(span) and not self._door.is_written_twice(span):
+                self._door.end(span)
+        except Exception as error:  # noqa: BLE001 - never into the application
+            self._door.losses.count("internal_error", 1, error)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Whether all spans that ended before are on disk and, if this process can have the store, queryable.
+
+        True once journaled where another process holds the store. False where that could not be done in time, or a
+        span was lost since the last call.
+        """
+        return self._door is None or self._door.flush(timeout_millis / 1000)
+
+    def shutdown(self) -> None:
+        """Write and load what is left: at most 2 s for writing and 3 s in all. Calling it again is fine."""
+        if self._door is not None:
+            self._door.close()
+
+    def _on_start(self, door: Door, span: Span, parent_context: Context | None) -> None:
+        if not _is_sampled(span) or door.is_written_twice(span):
+            return
+        _copy_baggage(span, parent_context)
+        local_root = span.parent is None or span.parent.is_remote
+        if local_root and self._label_attributes:
+            span.set_attributes(self._label_attributes)
+        if local_root or _is_agent(span):
+            door.start(span)
+
+
+class RunLogSpanExporter(SpanExporter):
+    """The same door for exporter pipelines: OTEL_TRACES_EXPORTER=runlog, or behind a processor of one's own.
+
+    Starts are not seen here, and a BatchSpanProcessor before it loses what it holds when the process is killed.
+
+    Args:
+        db: the DuckDB file; None takes OTEL_RUNLOG_DB, else `runs.duckdb`.
+        durability: as of RunLogSpanProcessor; None takes OTEL_RUNLOG_DURABILITY.
+        loader: as of RunLogSpanProcessor; None takes OTEL_RUNLOG_LOADER.
+        content: as of RunLogSpanProcessor; None takes OTEL_RUNLOG_CONTENT.
+        redact: as of RunLogSpanProcessor.
+        on_run: as of RunLogSpanProcessor.
+
+    Raises:
+        ConfigError: an argument or variable has the wrong type or value.
+    """
+
+    def __init__(
+        self,
+        db: str | os.PathLike[str] | None = None,
+        *,
+        durability: Literal["process", "queue", "power"] | None = None,
+        loader: Literal["thread", "off"] | None = None,
+        content: Literal["full", "hash", "off"] | None = None,
+        redact: Redactor | None = None,
+        on_run: Callable[[RunLog], object] | None = None,
+        _loader_factory: LoaderFactory | None = None,
+    ) -> None:
+        config = ProcessorConfig.from_env(
+            db, durability=durability, loader=loader, content=content, redact=redact, on_run=on_run
+        )
+        self._door = None if config.disabled else Door(config, _loader_factory)
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Write the spans; FAILURE where one was lost."""
+        if self._door is None:
+            return SpanExportResult.SUCCESS
+        try:
+            written = [self._door.end(span) for span in spans if not self._door.is_written_twice(span)]
+        except Exception as error:  # noqa: BLE001 - never into the application
+            self._door.losses.count("internal_error", 1, error)
+            return SpanExportResult.FAILURE
+        return SpanExportResult.SUCCESS if all(written) else SpanExportResult.FAILURE
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """As RunLogSpanProcessor.force_flush."""
+        return self._door is None or self._door.flush(timeout_millis / 1000)
+
+    def shutdown(self) -> None:
+        """As RunLogSpanProcessor.shutdown."""
+        if self._door is not None:
+            self._door.close()
+
+
+def _is_sampled(span: ReadableSpan) -> bool:
+    context = span.get_span_context()
+    return context is not None and context.trace_flags.sampled
+
+
+def _is_agent(span: ReadableSpan) -> bool:
+    attributes = span.attributes or {}
+    return any(attributes.get(key) in values for key, values in AGENT_ATTRIBUTES.items())
+
+
+def _copy_baggage(span: Span, parent_context: Context | None) -> None:
+    """What the span has of its own stays."""
+    entries = baggage.get_all(parent_context)
+    if RUN_ID not in entries:
+        return
+    own = span.attributes or {}
+    for key, value in entries.items():
+        wanted = key in BAGGAGE_KEYS or key.startswith(BAGGAGE_PREFIX)
+        if wanted and key not in own and isinstance(value, str) and len(value) <= MOST_BAGGAGE_CHARACTERS:
+            span.set_attribute(key, value)
+
+
+def _refuse_capture(capture: object) -> None:
+    if capture is not None:
+        raise ConfigError("capture must be None: captures are made from the store, by `persist_capture` or `export`")
+
+
+def _warn_of_limits(provider: TracerProvider | None) -> None:
+    limits = getattr(provider, "_span_limits", None)
+    most = getattr(limits, "max_span_attributes", None)
+    longest = getattr(limits, "max_span_attribute_length", None)
+    if most is not None and most < FEWEST_ATTRIBUTES:
+        LOGGER.warning("spans keep only %d attributes: raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT to see all usage", most)
+    if longest is not None:
+        LOGGER.warning("attributes are cut to %d characters: unset OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", longest)
