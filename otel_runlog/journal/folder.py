@@ -75,7 +75,7 @@ def make_folder(folder: Path) -> None:
             raise JournalError(f"{folder} belongs to uid {found.st_uid}, not to uid {os.geteuid()}: use another --db")
         if stat.S_IMODE(found.st_mode) != FOLDER_MODE:
             folder.chmod(FOLDER_MODE)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise JournalError(f"cannot use {folder} as the journal's folder: {error}") from error
 
 

@@ -1,0 +1,187 @@
+"""The thread that loads the journal into the store: in short turns, only when something is pending.
+
+DuckDB is imported and its handles live in this thread alone. A fork waits at most 50 ms for a turn in progress; the
+child has no such thread and never touches what the parent's has open.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Final, Protocol, TypeAlias
+
+from otel_runlog.door.losses import LOGGER
+from otel_runlog.door.worker import Receipt, Worker
+from otel_runlog.model import RunLog
+
+FORK_WAIT_S: Final = 0.05
+QUICK_TURN_S: Final = 0.1
+"""A root that ended is loaded this soon, and turns are at least this far apart."""
+REST_FACTOR: Final = 3.0
+"""After a turn of t seconds the thread rests for this times t, so that loading takes a quarter of a core at most."""
+LONGEST_RETRY_S: Final = 30.0
+
+
+class Loaded(Protocol):
+    """What a turn says: see otel_runlog.loader.LoadReport."""
+
+    @property
+    def finished(self) -> list[RunLog]:
+        """The runs that finished in this turn."""
+        ...
+
+    @property
+    def held_by(self) -> str | None:
+        """The process that holds the store; nothing was loaded then."""
+        ...
+
+
+class Loads(Protocol):
+    """What this thread needs of otel_runlog.loader.Loader."""
+
+    def turn(self, timeout_s: float = 0.0) -> Loaded:
+        """Load all that is pending in one short open-write-close turn."""
+        ...
+
+
+class _Note(enum.Enum):
+    PENDING = enum.auto()
+    URGENT = enum.auto()
+
+
+_Message: TypeAlias = _Note | Receipt
+
+
+class Loading:
+    """Wakes for pending records every `every_s`, sooner when a root ended, at once for a flush.
+
+    Args:
+        make_loader: called in the thread.
+        on_finished: called in the thread with the runs of every turn.
+        every_s: the longest that a record waits, while the store can be had.
+    """
+
+    _turn_lock: threading.Lock
+    _lock_taken_by: int
+    _pending: bool
+    _urgent: bool
+    _unloaded: bool
+    _retry_s: float
+    _told: str | None
+
+    def __init__(
+        self, make_loader: Callable[[], Loads], on_finished: Callable[[list[RunLog]], None], every_s: float
+    ) -> None:
+        self._make_loader = make_loader
+        self._on_finished = on_finished
+        self._every_s = every_s
+        self._worker: Worker[_Message] = Worker("otel-runlog-loader", self._body)
+        self._reset()
+
+    def notify(self, *, urgent: bool) -> None:
+        """A record was journalled; `urgent`: a root ended, so a run may be over."""
+        if urgent and not self._urgent:
+            self._urgent = self._pending = True
+            self._worker.send(_Note.URGENT)
+        elif not self._pending:
+            self._pending = True
+            self._worker.send(_Note.PENDING)
+
+    def flush(self, timeout_s: float) -> bool:
+        """Load what is pending now. True: it is in the store, or another process holds the store and will load it."""
+        if not self._pending and not self._unloaded:
+            return True
+        if self._worker.is_this_thread():
+            return False
+        receipt = Receipt()
+        self._worker.send(receipt)
+        return receipt.wait(timeout_s)
+
+    def stop(self, timeout_s: float) -> bool:
+        """End the thread; a later record starts another. False where it is still busy after `timeout_s`."""
+        return self._worker.stop(timeout_s)
+
+    def before_fork(self) -> None:
+        """Wait a moment for a turn in progress."""
+        if self._turn_lock.acquire(timeout=FORK_WAIT_S):
+            self._lock_taken_by = threading.get_ident()
+
+    def after_fork_in_parent(self) -> None:
+        """Let the next turn go on."""
+        if self._lock_taken_by == threading.get_ident():
+            self._lock_taken_by = 0
+            self._turn_lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Begin anew: what is pending is the parent's."""
+        self._worker.after_fork()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._turn_lock = threading.Lock()
+        self._lock_taken_by = 0
+        self._pending = False  # set by whoever journals, cleared before a turn
+        self._urgent = False
+        self._unloaded = False  # a turn is running, or the last one could not load
+        self._retry_s = self._every_s
+        self._told = None
+
+    def _body(self, inbox: SimpleQueue[_Message | None]) -> None:
+        loader: Loads | None = None
+        not_before = 0.0
+        while True:
+            receipts = self._wait(inbox, not_before)
+            if receipts is None:
+                return
+            started = time.monotonic()
+            self._unloaded = True  # before the others: a flush must never see all three False in between
+            self._pending = self._urgent = False
+            try:
+                loader = loader or self._make_loader()
+                good, rest_s = self._turn(loader)
+            except Exception as error:  # noqa: BLE001 - the spans are safe in the journal; the next turn tries again
+                loader, good, rest_s = None, False, self._longer_rest()
+                self._tell(f"cannot load the journal into the store, it stays on disk: {error!r}")
+            ended = time.monotonic()
+            not_before = ended + max(rest_s, QUICK_TURN_S, REST_FACTOR * (ended - started))
+            for receipt in receipts:
+                receipt.answer(good=good)
+
+    def _wait(self, inbox: SimpleQueue[_Message | None], not_before: float) -> list[Receipt] | None:
+        """Sleep until a turn is due; the receipts to answer after it, None when the thread is to end."""
+        deadline: float | None = not_before if self._unloaded else None
+        while True:
+            try:
+                message = inbox.get(timeout=None if deadline is None else max(deadline - time.monotonic(), 0.0))
+            except Empty:
+                return []
+            if message is None:
+                return None
+            if isinstance(message, Receipt):
+                return [message]
+            due_in_s = QUICK_TURN_S if message is _Note.URGENT else self._every_s
+            due = max(time.monotonic() + due_in_s, not_before)
+            deadline = due if deadline is None else min(deadline, due)
+
+    def _turn(self, loader: Loads) -> tuple[bool, float]:
+        with self._turn_lock:
+            report = loader.turn()
+        if report.held_by is not None:
+            self._tell(f"the store is held by {report.held_by}: the journal keeps the spans until it can be had")
+            return True, self._longer_rest()
+        self._unloaded, self._retry_s, self._told = False, self._every_s, None
+        if report.finished:
+            self._on_finished(report.finished)
+        return True, 0.0
+
+    def _longer_rest(self) -> float:
+        rest_s, self._retry_s = self._retry_s, min(self._retry_s * 2, LONGEST_RETRY_S)
+        return rest_s
+
+    def _tell(self, message: str) -> None:
+        if message != self._told:
+            self._told = message
+            LOGGER.warning(message)

@@ -1,0 +1,54 @@
+"""What a process does at its end and when it forks, for doors that may be gone by then."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Protocol
+
+
+class InProcess(Protocol):
+    """What a door does at these moments."""
+
+    def close(self) -> None:
+        """The process ends."""
+
+    def close_segment(self) -> None:
+        """A multiprocessing child ends, which runs no atexit handlers."""
+
+    def before_fork(self) -> None:
+        """A fork is about to happen."""
+
+    def after_fork_in_parent(self) -> None:
+        """It happened; this is the parent."""
+
+    def after_fork_in_child(self) -> None:
+        """It happened; this is the child."""
+
+
+def hook_into_process(door: InProcess) -> None:
+    """Call the door's methods at these moments, without keeping it alive."""
+    reference = weakref.ref(door)
+
+    def call(method: Callable[[InProcess], None]) -> Callable[[], None]:
+        return lambda: None if (living := reference()) is None else method(living)
+
+    atexit.register(call(lambda living: living.close()))
+    os.register_at_fork(
+        before=call(lambda living: living.before_fork()),
+        after_in_parent=call(lambda living: living.after_fork_in_parent()),
+        after_in_child=call(lambda living: living.after_fork_in_child()),
+    )
+
+
+def close_segment_in_multiprocessing(door: InProcess) -> None:
+    """Give the segment of a multiprocessing child its footer: such children leave by os._exit, after finalizers only.
+
+    Called with the first record of every process, when the child's own bootstrap has cleared what it inherited.
+    """
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.Finalize(None, weakref.WeakMethod(door.close_segment), exitpriority=0)

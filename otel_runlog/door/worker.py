@@ -1,0 +1,99 @@
+"""A daemon thread with an inbox: started by its first message, gone after a fork, started again by the next message."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Generic, TypeVar
+
+from opentelemetry import context
+from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY
+
+from otel_runlog.door.losses import LOGGER
+
+_Message = TypeVar("_Message")
+
+
+class Receipt:
+    """What a caller waits for: the answer to a message it sent."""
+
+    def __init__(self) -> None:
+        self._done = threading.Event()
+        self._answer = False
+
+    def answer(self, *, good: bool) -> None:
+        """Called by the worker."""
+        self._answer = good
+        self._done.set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """The answer; False where none came in time."""
+        return self._done.wait(max(timeout_s, 0.0)) and self._answer
+
+
+class Worker(Generic[_Message]):
+    """Runs `body(inbox)` in a thread of its own; the body returns when it takes None from the inbox.
+
+    `send` may be called from signal handlers and finalizers: SimpleQueue.put is reentrant. Spans that libraries would
+    make of what the body does are suppressed.
+    """
+
+    _thread: threading.Thread | None
+    _inbox: SimpleQueue[_Message | None]
+    _lock: threading.RLock
+
+    def __init__(self, name: str, body: Callable[[SimpleQueue[_Message | None]], None]) -> None:
+        self._name = name
+        self._body = body
+        self.after_fork()
+
+    def send(self, message: _Message) -> None:
+        """Hand a message over; starts the thread where there is none."""
+        self._inbox.put(message)
+        if self._thread is None:
+            self._start()
+
+    def stop(self, timeout_s: float) -> bool:
+        """Let the thread end after all that was sent; False where it did not within `timeout_s`."""
+        thread, inbox = self._thread, self._inbox
+        if thread is None:
+            return True
+        self._thread, self._inbox = None, SimpleQueue()
+        inbox.put(None)
+        if thread is not threading.current_thread():
+            thread.join(max(timeout_s, 0.0))
+        return not thread.is_alive()
+
+    def is_this_thread(self) -> bool:
+        """Whether the caller runs in the worker's own thread, where waiting for it would never end."""
+        return self._thread is threading.current_thread()
+
+    def after_fork(self) -> None:
+        """In the child: forget the parent's thread and what was sent to it."""
+        self._thread = None
+        self._inbox = SimpleQueue()
+        self._lock = threading.RLock()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is not None:
+                return
+            self._thread = threading.Thread(target=self._run, args=(self._inbox,), name=self._name, daemon=True)
+            try:
+                self._thread.start()
+            except RuntimeError as error:  # the interpreter is ending, or there are too many threads
+                self._thread = None
+                LOGGER.warning("cannot start the thread %s: %s", self._name, error)
+
+    def _run(self, inbox: SimpleQueue[_Message | None]) -> None:
+        context.attach(context.set_value(_SUPPRESS_INSTRUMENTATION_KEY, True))
+        while True:
+            try:
+                self._body(inbox)
+            except BaseException:  # noqa: BLE001 - a bug of ours must not end the thread for good
+                LOGGER.exception("the thread %s goes on after an error", self._name)
+                time.sleep(1.0)
+            else:
+                return
