@@ -1,0 +1,289 @@
+"""A span of the SDK to one ExportTraceServiceRequest, by hand: the application's thread pays for it.
+
+The SDK's own encoder builds protobuf messages and takes six times as long (measured for this project: 97 us against 15
+for a span of 22 attributes). What parses back is the same, but that hostile attributes are repaired instead of lost
+(see `otel_runlog.span.plain_value`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from otel_runlog.model import AttrValue
+from otel_runlog.otlp.export import encode_spans, to_json
+from otel_runlog.span import (
+    UINT32_MAX,
+    clean_ns,
+    plain_text,
+    plain_value,
+    sdk_context,
+    sdk_flags,
+    sdk_kind,
+    sdk_trace_state,
+)
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import Event, ReadableSpan
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    from opentelemetry.trace import Link, SpanContext, Status
+
+__all__ = ["SpanEncoder", "encode_span", "encode_spans", "to_json"]
+
+MAX_CACHED_PAIRS = 4096
+MAX_CACHED_KEYS = 4096
+MAX_CACHED_PREFIXES = 64
+MAX_CACHED_TEXTS = 4
+MAX_CACHED_CHARACTERS = 64
+"""Longer keys and values are not remembered, so the caches hold at most about 1 MiB."""
+
+_ONE_BYTE, _TWO_BYTES = 0x7F, 0x3FFF
+"""The largest varints of one and of two bytes."""
+_UINT64 = 2**64
+_FIXED64 = struct.Struct("<Q").pack
+_FIXED32 = struct.Struct("<I").pack
+_DOUBLE = struct.Struct("<d").pack
+_CACHED_TYPES = frozenset({int, bool})
+_LENGTHS = tuple(bytes([n]) for n in range(_ONE_BYTE + 1))
+
+
+def encode_span(span: ReadableSpan, *, end: bool = True) -> bytes:
+    """One ExportTraceServiceRequest with that one span; whoever has many keeps a `SpanEncoder`.
+
+    Args:
+        span: a span of the SDK, ended or not.
+        end: False leaves the end out, for a snapshot taken at the start.
+
+    Raises:
+        OtlpError: the span has no context, so no ids.
+    """
+    return SpanEncoder().encode_span(span, end=end)
+
+
+class SpanEncoder:
+    """Encodes spans and remembers, within bounds, what they have in common: resource, scope, keys, short values.
+
+    Threads may share one: it only ever adds to its caches or empties them.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: dict[tuple[str, Any, type], bytes] = {}
+        self._keys: dict[str, bytes] = {}
+        self._prefixes: dict[tuple[int, int], tuple[object, object, bytes, bytes]] = {}
+
+    def encode_span(self, span: ReadableSpan, *, end: bool = True) -> bytes:
+        """One ExportTraceServiceRequest with that one span. Attributes of any kind never make it raise.
+
+        Args:
+            span: a span of the SDK, ended or not.
+            end: False leaves the end out, for a snapshot taken at the start.
+
+        Raises:
+            OtlpError: the span has no context, so no ids.
+        """
+        resource_part, scope_part = self._prefix(span.resource, span.instrumentation_scope)
+        scope_spans = scope_part + _field(b"\x12", self._span(span, end=end))
+        return _field(b"\x0a", resource_part + _field(b"\x12", scope_spans))
+
+    def _prefix(self, resource: Resource, scope: InstrumentationScope | None) -> tuple[bytes, bytes]:
+        """What stands before the span in its ResourceSpans and in its ScopeSpans."""
+        key = (id(resource), id(scope))
+        cached = self._prefixes.get(key)
+        if cached is None:
+            # The objects are kept beside the bytes, so that no other object can come to have their ids.
+            cached = (resource, scope, self._resource_part(resource), self._scope_part(scope))
+            _remember(self._prefixes, key, cached, MAX_CACHED_PREFIXES)
+        return cached[2], cached[3]
+
+    def _resource_part(self, resource: Resource) -> bytes:
+        content = self._attributes(b"\x0a", resource.attributes)
+        return _field(b"\x0a", content) + _text(b"\x1a", resource.schema_url)
+
+    def _scope_part(self, scope: InstrumentationScope | None) -> bytes:
+        if scope is None:
+            return b"\x0a\0"
+        content = _text(b"\x0a", scope.name) + _text(b"\x12", scope.version)
+        content += self._attributes(b"\x1a", scope.attributes)
+        return _field(b"\x0a", content) + _text(b"\x1a", scope.schema_url)
+
+    def _span(self, span: ReadableSpan, *, end: bool) -> bytes:
+        context = sdk_context(span)
+        parts = [
+            _ids(context),
+            _text(b"\x1a", sdk_trace_state(context)),
+            b"\x22\x08" + span.parent.span_id.to_bytes(8, "big") if span.parent else b"",
+            _text(b"\x2a", span.name),
+            b"\x30" + _LENGTHS[sdk_kind(span)],
+            _time(b"\x39", span.start_time),
+            _time(b"\x41", span.end_time) if end else b"",
+            self._attributes(b"\x4a", span.attributes),
+            _count(b"\x50", span.dropped_attributes),
+            *[self._event(event) for event in span.events],
+            _count(b"\x60", span.dropped_events),
+            *[self._link(link) for link in span.links],
+            _count(b"\x70", span.dropped_links),
+            _status(span.status),
+            b"\x85\x01" + _FIXED32(sdk_flags(span.parent)),
+        ]
+        return b"".join(parts)
+
+    def _event(self, event: Event) -> bytes:
+        content = _time(b"\x09", event.timestamp) + _text(b"\x12", event.name)
+        content += self._attributes(b"\x1a", event.attributes)
+        return _field(b"\x5a", content + _count(b"\x20", event.dropped_attributes))
+
+    def _link(self, link: Link) -> bytes:
+        context = link.context
+        content = _ids(context) + _text(b"\x1a", sdk_trace_state(context))
+        content += self._attributes(b"\x22", link.attributes)
+        content += _count(b"\x28", link.dropped_attributes)
+        return _field(b"\x6a", content + b"\x35" + _FIXED32(sdk_flags(context)))
+
+    def _attributes(self, tag: bytes, attributes: Mapping[str, Any] | None) -> bytes:
+        """The attributes as a repeated field. Each pair has its length, so joining by the tag puts it before each."""
+        if not attributes:
+            return b""
+        pair = self._pair
+        return tag + tag.join([pair(key, value) for key, value in _items(attributes)])
+
+    def _pair(self, key: str, value: Any) -> bytes:
+        """A KeyValue with its length."""
+        kind = type(value)
+        if kind is str:
+            if len(value) > MAX_CACHED_CHARACTERS:
+                return self._text_pair(key, value)
+        elif kind not in _CACHED_TYPES and not _is_short_texts(value):
+            return self._new_pair(key, value)
+        # The type is part of the key because 1, 1.0 and True are equal.
+        cached = self._pairs.get((key, value, kind))
+        if cached is None:
+            cached = self._new_pair(key, value)
+            if type(key) is str:
+                _remember(self._pairs, (key, value, kind), cached, MAX_CACHED_PAIRS)
+        return cached
+
+    def _text_pair(self, key: str, text: str) -> bytes:
+        """As `_new_pair`, without copying a long text more than once."""
+        data = _utf8(text)
+        head = b"\x0a" + _varint(len(data))
+        head = self._key(key) + b"\x12" + _varint(len(head) + len(data)) + head
+        return b"".join((_varint(len(head) + len(data)), head, data))
+
+    def _new_pair(self, key: str, value: Any) -> bytes:
+        content = self._key(key) + _field(b"\x12", _any_value(value))
+        return _varint(len(content)) + content
+
+    def _key(self, key: str) -> bytes:
+        cached = self._keys.get(key)
+        if cached is None:
+            cached = _field(b"\x0a", _utf8(key))
+            if type(key) is str and len(key) <= MAX_CACHED_CHARACTERS:
+                _remember(self._keys, key, cached, MAX_CACHED_KEYS)
+        return cached
+
+
+def _is_short_texts(value: Any) -> bool:
+    """Whether a value is a tuple of few short texts, as the SDK keeps lists such as finish reasons."""
+    if type(value) is not tuple or len(value) > MAX_CACHED_TEXTS:
+        return False
+    return all(type(item) is str and len(item) <= MAX_CACHED_CHARACTERS for item in value)
+
+
+def _remember(cache: dict[Any, Any], key: object, value: object, limit: int) -> None:
+    if len(cache) >= limit:
+        cache.clear()
+    cache[key] = value
+
+
+def _items(attributes: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """The pairs, by way of `copy` where there is one: the SDK's own mapping takes 0.3 us a pair to walk."""
+    copy = getattr(attributes, "copy", None)
+    pairs: Iterable[tuple[str, Any]] = (copy() if copy else attributes).items()
+    return pairs
+
+
+def _ids(context: SpanContext) -> bytes:
+    return b"\x0a\x10" + context.trace_id.to_bytes(16, "big") + b"\x12\x08" + context.span_id.to_bytes(8, "big")
+
+
+def _status(status: Status) -> bytes:
+    code = _count(b"\x18", status.status_code.value)
+    return _field(b"\x7a", _text(b"\x12", status.description) + code)
+
+
+def _any_value(value: object) -> bytes:
+    """An AnyValue of anything; the content without its length."""
+    kind = type(value)
+    if kind is str:
+        return _field(b"\x0a", _utf8(value))
+    if kind is float:
+        return b"\x21" + _DOUBLE(value)
+    return _neutral_value(plain_value(value, []))
+
+
+def _neutral_value(value: AttrValue) -> bytes:
+    if isinstance(value, str):
+        return _field(b"\x0a", value.encode())
+    if isinstance(value, bool):
+        return b"\x10\x01" if value else b"\x10\0"
+    if isinstance(value, int):
+        return b"\x18" + _varint(value % _UINT64)
+    if isinstance(value, float):
+        return b"\x21" + _DOUBLE(value)
+    if isinstance(value, bytes):
+        return _field(b"\x3a", value)
+    return _neutral_nested(value)
+
+
+def _neutral_nested(value: list[AttrValue] | dict[str, AttrValue] | None) -> bytes:
+    if value is None:
+        return b""
+    if isinstance(value, dict):
+        pairs = (
+            _field(b"\x0a", _field(b"\x0a", key.encode()) + _field(b"\x12", _neutral_value(item)))
+            for key, item in value.items()
+        )
+        return _field(b"\x32", b"".join(pairs))
+    return _field(b"\x2a", b"".join([_field(b"\x0a", _neutral_value(item)) for item in value]))
+
+
+def _utf8(text: object) -> bytes:
+    if type(text) is str:
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            pass
+    return plain_text(text, []).encode()
+
+
+def _varint(value: int) -> bytes:
+    if value <= _ONE_BYTE:
+        return _LENGTHS[value]
+    if value <= _TWO_BYTES:
+        return bytes((value & _ONE_BYTE | 0x80, value >> 7))
+    out = bytearray()
+    while value > _ONE_BYTE:
+        out.append(value & _ONE_BYTE | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _field(tag: bytes, content: bytes) -> bytes:
+    """A length-delimited field; its presence counts, so an empty one is written too."""
+    length = len(content)
+    return tag + (_LENGTHS[length] if length <= _ONE_BYTE else _varint(length)) + content
+
+
+def _text(tag: bytes, text: object) -> bytes:
+    return _field(tag, _utf8(text)) if text else b""
+
+
+def _count(tag: bytes, count: int) -> bytes:
+    return tag + _varint(min(count, UINT32_MAX)) if count else b""
+
+
+def _time(tag: bytes, ns: int | None) -> bytes:
+    return tag + _FIXED64(clean_ns(ns, "time", [])) if ns else b""
