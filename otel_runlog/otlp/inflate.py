@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 import zstandard
 
@@ -17,7 +16,21 @@ MAX_FILE_BYTES = 1 << 30
 """Decompressed bytes read of one file unless told otherwise: 1 GiB."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_CHUNK_BYTES = 1024
+"""Compressed bytes inflated at once; zstd makes at most 32 MiB of them, gzip 1 MiB."""
 _BUFFER_BYTES = 1 << 16
+_GZIP_WINDOW = 31
+"""zlib's way to say: the largest window, and a gzip header and trailer."""
+
+
+class _Decompressor(Protocol):
+    """One gzip member or zstd frame on its way; zlib and zstandard agree on these."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
 
 
 class InflatedFile:
@@ -42,15 +55,15 @@ class InflatedFile:
 
     def peek(self, size: int) -> bytes:
         """Up to `size` (at most 64 KiB) of the bytes that come next, without reading them."""
-        return self._guarded(self._stream.peek, size)[:size]
+        return self._stream.peek(size)[:size]
 
     def readline(self, limit: int) -> bytes:
         """The next line with its end, or `limit` bytes of it; empty at the end of the file."""
-        return self._counted(self._guarded(self._stream.readline, limit))
+        return self._counted(self._stream.readline(limit))
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes; fewer only at the end of the file."""
-        return self._counted(self._guarded(self._stream.read, size))
+        return self._counted(self._stream.read(size))
 
     def _counted(self, data: bytes) -> bytes:
         self.offset += len(data)
@@ -58,19 +71,64 @@ class InflatedFile:
             raise OtlpError(f"more than {self._max_bytes} bytes once decompressed; the rest was not read")
         return data
 
-    @staticmethod
-    def _guarded(read: Callable[[int], bytes], size: int) -> bytes:
-        try:
-            return read(size)
-        except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
-            raise OtlpError(f"broken compressed data: {error}") from None
-
 
 def _stream(file: io.BufferedReader) -> io.BufferedReader:
     magic = file.peek(4)
     if magic.startswith(GZIP_MAGIC):
-        return io.BufferedReader(gzip.GzipFile(fileobj=file), _BUFFER_BYTES)
+        return io.BufferedReader(_Inflating(file, lambda: zlib.decompressobj(_GZIP_WINDOW)), _BUFFER_BYTES)
     if magic.startswith(ZSTD_MAGIC):
-        frames = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-        return io.BufferedReader(frames, _BUFFER_BYTES)
+        return io.BufferedReader(_Inflating(file, zstandard.ZstdDecompressor().decompressobj), _BUFFER_BYTES)
     return file
+
+
+class _Inflating(io.RawIOBase):
+    """Members or frames, one after the other.
+
+    The readers of gzip and zstandard are not used: the one gives nothing of what came before a break, the other takes
+    a break for the end.
+    """
+
+    def __init__(self, file: io.BufferedReader, start: Callable[[], _Decompressor]) -> None:
+        self._file = file
+        self._start = start
+        self._member: _Decompressor | None = None
+        self._compressed = b""
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: bytearray | memoryview) -> int:  # type: ignore[override]
+        while not self._ready and self._inflate_some():
+            pass
+        size = min(len(target), len(self._ready))
+        target[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _inflate_some(self) -> bool:
+        """Inflate the next chunk; False at the end of the file."""
+        if self._member is None and not (self._compressed := self._next_member()):
+            return False
+        data, self._compressed = self._compressed or self._file.read(_CHUNK_BYTES), b""
+        if not data:
+            raise OtlpError("broken compressed data: it ends too early")
+        self._member = self._member or self._start()
+        self._ready = memoryview(_inflated(self._member, data))
+        if self._member.eof:
+            self._compressed, self._member = self._member.unused_data, None
+        return True
+
+    def _next_member(self) -> bytes:
+        """The start of the next member, past the zeros that gzip files may be padded with; empty at the end."""
+        data = self._compressed or self._file.read(_CHUNK_BYTES)
+        while data and not data.strip(b"\0"):
+            data = self._file.read(_CHUNK_BYTES)
+        return data.lstrip(b"\0")
+
+
+def _inflated(member: _Decompressor, data: bytes) -> bytes:
+    try:
+        return member.decompress(data)
+    except (zlib.error, zstandard.ZstdError) as error:
+        raise OtlpError(f"broken compressed data: {error}") from None
