@@ -16,6 +16,7 @@ from otel_runlog.span import clean_text
 MAX_JSON_DEPTH = 160
 """Levels kept of a body. A value too deep for us (32 levels of at most 4) lies below, so it is still seen as such."""
 MAX_INTEGER_DIGITS = 400
+_UINT64 = 2.0**64
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
@@ -51,29 +52,34 @@ def _kind(loaded: object) -> str:
 
 
 def _cut_deep(text: str) -> str:
-    """The text with null in place of what lies deeper than MAX_JSON_DEPTH."""
+    """The text with arrays and objects at MAX_JSON_DEPTH emptied."""
     parts = []
     depth = kept_to = 0
     for token in _TOKEN.finditer(text):
         if token[0] in "[{":
             depth += 1
-            if depth == MAX_JSON_DEPTH + 1:
-                parts += [text[kept_to : token.start()], "null"]
-        elif token[0] in "]}":
-            depth -= 1
             if depth == MAX_JSON_DEPTH:
-                kept_to = token.end()
-    return "".join([*parts, text[kept_to:]]) if depth <= MAX_JSON_DEPTH else text[:kept_to]
+                parts.append(text[kept_to : token.end()])
+        elif token[0] in "]}":
+            if depth == MAX_JSON_DEPTH:
+                kept_to = token.start()
+            depth -= 1
+    return "".join([*parts, text[kept_to:] if depth < MAX_JSON_DEPTH else ""])
 
 
 def tidy(value: Any, notes: list[str]) -> Any:
-    """The value as OTLP/JSON reads it: members that are null are absent, lone surrogates are U+FFFD (noted)."""
+    """The value as OTLP/JSON reads it: members that are null are absent, lone surrogates U+FFFD (noted).
+
+    A number such as 1.7e18 becomes an integer, because a field for integers takes it and one for doubles takes both.
+    """
     if isinstance(value, str):
         return clean_text(value, notes)
     if isinstance(value, dict):
         return {clean_text(key, notes): tidy(item, notes) for key, item in value.items() if item is not None}
     if isinstance(value, list):
         return [tidy(item, notes) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _UINT64:
+        return int(value)
     return value
 
 
