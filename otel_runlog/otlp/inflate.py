@@ -92,7 +92,7 @@ class _Inflating(io.RawIOBase):
         self._file = file
         self._start = start
         self._member: _Decompressor | None = None
-        self._compressed = b""
+        self._rest = b""
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
@@ -108,20 +108,23 @@ class _Inflating(io.RawIOBase):
 
     def _inflate_some(self) -> bool:
         """Inflate the next chunk; False at the end of the file."""
-        if self._member is None and not (self._compressed := self._next_member()):
-            return False
-        data, self._compressed = self._compressed or self._file.read(_CHUNK_BYTES), b""
+        if self._member is None:
+            data = self._next_member()
+            if not data:
+                return False
+            self._member = self._start()
+        else:
+            data = self._file.read(_CHUNK_BYTES)
         if not data:
             raise OtlpError("broken compressed data: it ends too early")
-        self._member = self._member or self._start()
         self._ready = memoryview(_inflated(self._member, data))
         if self._member.eof:
-            self._compressed, self._member = self._member.unused_data, None
+            self._rest, self._member = self._member.unused_data, None
         return True
 
     def _next_member(self) -> bytes:
         """The start of the next member, past the zeros that gzip files may be padded with; empty at the end."""
-        data = self._compressed or self._file.read(_CHUNK_BYTES)
+        data = self._rest or self._file.read(_CHUNK_BYTES)
         while data and not data.strip(b"\0"):
             data = self._file.read(_CHUNK_BYTES)
         return data.lstrip(b"\0")
