@@ -47,17 +47,32 @@ class StoreConnection:
         self.close()
 
     def rows(self, query: str, parameters: dict[str, object] | None = None) -> list[tuple[object, ...]]:
-        """The rows of `queries/<query>.sql`."""
-        return self.duck.execute(statements.query(query), parameters or {}).fetchall()
+        """The rows of `queries/<query>.sql`.
+
+        Raises:
+            StoreDamagedError: the file cannot be read any more.
+            StoreError: DuckDB refuses for another reason.
+        """
+        return self._execute(query, parameters).fetchall()
 
     def records(self, query: str, parameters: dict[str, object] | None = None) -> list[dict[str, object]]:
-        """The rows of `queries/<query>.sql` by column names."""
-        cursor = self.duck.execute(statements.query(query), parameters or {})
+        """The rows of `queries/<query>.sql` by column names; errors as in `rows`."""
+        cursor = self._execute(query, parameters)
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
+    def _execute(self, query: str, parameters: dict[str, object] | None) -> duckdb.DuckDBPyConnection:
+        try:
+            return self.duck.execute(statements.query(query), parameters or {})
+        except duckdb.Error as error:
+            raise _use_error(self.path, error) from error
+
     def append(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Append rows to a table (twice as fast as unnest over parameters, a hundred times executemany)."""
+        """Append rows to a table (twice as fast as unnest over parameters, a hundred times executemany).
+
+        Raises:
+            duckdb.Error: a value does not fit its column; no row of this call is kept.
+        """
         appender = self.duck.appender(table, columns=list(columns))
         try:
             appender.append_rows(rows)
@@ -73,10 +88,11 @@ class StoreConnection:
         self.duck.begin()
         try:
             yield
+            self.duck.commit()
         except BaseException:
-            self.duck.rollback()
+            with contextlib.suppress(duckdb.Error):  # nothing to roll back where DuckDB gave the database up
+                self.duck.rollback()
             raise
-        self.duck.commit()
 
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
@@ -145,10 +161,19 @@ def _create(file: Path) -> None:
         with _attach(draft, "attach_new") as connection:
             migrations.migrate(connection)
         draft.chmod(0o600)
-        with contextlib.suppress(FileExistsError):  # another process was faster: its store is as good
-            os.link(draft, file)
+        _publish(draft, file)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _publish(draft: Path, file: Path) -> None:
+    try:
+        os.link(draft, file)
+    except FileExistsError:
+        return  # another process was faster: its store is as good
+    except OSError:  # a file system without hard links
+        if not file.exists():
+            draft.rename(file)
 
 
 def _attach_patiently(file: Path, statement: str, timeout_s: float) -> StoreConnection:
@@ -196,6 +221,14 @@ def _store_error(file: Path, message: str) -> StoreError:
         f"{file} is no readable DuckDB database and was left as it is ({_first_line(message)}): "
         "move it away, or choose another file"
     )
+
+
+def _use_error(file: Path, error: duckdb.Error) -> StoreError:
+    if isinstance(error, duckdb.IOException) or "Corrupt" in str(error):
+        return StoreDamagedError(
+            f"{file} cannot be read any more ({_first_line(str(error))}): take a copy, then move it away"
+        )
+    return StoreError(f"{file}: {_first_line(str(error))}")
 
 
 def _first_line(message: str) -> str:

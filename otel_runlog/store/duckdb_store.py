@@ -8,7 +8,7 @@ from typing import Self
 
 import duckdb
 
-from otel_runlog.errors import RunNotFoundError
+from otel_runlog.errors import RunNotFoundError, StoreError
 from otel_runlog.model import RunLog, RunLogQuery, Step
 from otel_runlog.store import statements
 from otel_runlog.store.batch import Batch, RunVersion
@@ -87,14 +87,18 @@ class DuckDBRunLogStore:
         The rows are copied into memory and the file is let go of: filter and limit in the SQL.
 
         Raises:
-            duckdb.Error: the statement is wrong, or writes.
+            StoreError: the statement is wrong, writes, or gives no rows; the reason is DuckDB's.
         """
         store = open_for_read(self._path, self._timeout_s)
         try:
-            store.duck.sql(query, params=params).to_table("memory.main.answer")
-        finally:
-            store.duck.execute(statements.query("use_memory"))
-            store.duck.execute(statements.query("detach_store"))
+            relation = store.duck.sql(query, params=params)
+            if relation is None:
+                raise StoreError(f"the statement gives no rows: {query}")
+            relation.to_table("memory.main.answer")
+            store.duck.execute(statements.query("let_go"))
+        except duckdb.Error as error:
+            store.close()
+            raise StoreError(str(error)) from error
         return store.duck.table("answer")
 
     def close(self) -> None:

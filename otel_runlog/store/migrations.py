@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from otel_runlog.errors import SchemaError, StoreDamagedError
+from otel_runlog.errors import SchemaError, StoreError
 from otel_runlog.store import statements
 from otel_runlog.store.connection import StoreConnection
 
@@ -39,10 +39,10 @@ def migrate(connection: StoreConnection) -> None:
 def _versions(connection: StoreConnection) -> tuple[int, int]:
     try:
         meta = {str(key): str(value) for key, value in connection.rows("meta")}
-    except duckdb.CatalogException:
+    except StoreError as error:
+        if not isinstance(error.__cause__, duckdb.CatalogException):
+            raise
         return _no_versions(connection)
-    except duckdb.Error as error:
-        raise StoreDamagedError(f"{connection.path} cannot be read and was left as it is ({error})") from error
     schema, views = int(meta.get("schema_version", 0)), int(meta.get("views_version", 0))
     if schema > SCHEMA_VERSION:
         raise SchemaError(

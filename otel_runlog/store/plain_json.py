@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Iterable
 from typing import cast
 
 import msgspec
@@ -17,6 +18,7 @@ from otel_runlog.model import Attributes, AttrValue
 
 _AS_THEY_ARE = frozenset({str, int, bool, type(None)})
 _MARKS = frozenset({"$bytes", "$float", "$dict"})
+_MARK = '{"$'  # without it, no dict in the text can be a marked one
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -32,7 +34,8 @@ def dumps(value: AttrValue) -> str:
 
 def loads(text: str) -> AttrValue:
     """The value that `dumps` wrote."""
-    return _from_plain(cast("AttrValue", _decode(text)))
+    value = cast("AttrValue", _decode(text))
+    return _from_plain(value) if _MARK in text else value
 
 
 def loads_attributes(text: str | None) -> Attributes:
@@ -41,25 +44,24 @@ def loads_attributes(text: str | None) -> Attributes:
 
 
 def _to_plain(value: AttrValue) -> AttrValue:
-    if type(value) in _AS_THEY_ARE:
-        return value
-    if isinstance(value, dict):
-        return _dict_to_plain(value)
-    if isinstance(value, (list, tuple)):
-        return [_to_plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": _name_of(value)}
-    if isinstance(value, bytes):
-        return {"$bytes": base64.b64encode(value).decode()}
-    return value
+    if isinstance(value, (list, tuple)):
+        return value if _are_plain(value) else [_to_plain(item) for item in value]
+    if isinstance(value, dict):
+        return _dict_to_plain(value)
+    return {"$bytes": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
 
 def _dict_to_plain(value: dict[str, AttrValue]) -> dict[str, AttrValue]:
-    if all(type(item) in _AS_THEY_ARE for item in value.values()):
-        plain = value
-    else:
+    plain = value
+    if not _are_plain(value.values()):
         plain = {key: item if type(item) in _AS_THEY_ARE else _to_plain(item) for key, item in value.items()}
     return {"$dict": plain} if _looks_marked(value) else plain
+
+
+def _are_plain(values: Iterable[AttrValue]) -> bool:
+    return _AS_THEY_ARE.issuperset(map(type, values))
 
 
 def _looks_marked(value: dict[str, AttrValue]) -> bool:

@@ -14,6 +14,8 @@ from otel_runlog.store import columns
 from otel_runlog.store.batch import BookEntry, MessageRow, RunVersion, StoredLog, StoredSpan
 from otel_runlog.store.columns import Column
 
+_SMALLEST_INT, _LARGEST_INT = -(2**63), 2**63 - 1
+
 Row: TypeAlias = Sequence[object]
 Record: TypeAlias = Mapping[str, object]
 """A row by column names."""
@@ -97,6 +99,26 @@ def content_id(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
+def pack_content(name: str, text: str) -> Row:
+    """The row of a text that is called `name`, with its size in bytes of UTF-8."""
+    return name, text, len(text.encode("utf-8", "replace"))
+
+
+def storable(row: Row) -> Row:
+    """A row whose integers fit 64 bits and whose texts fit UTF-8."""
+    return [_storable(value) for value in row]
+
+
+def _storable(value: object) -> object:
+    if isinstance(value, int):
+        return max(_SMALLEST_INT, min(value, _LARGEST_INT))
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, (tuple, list)):
+        return [_storable(item) for item in value]
+    return value
+
+
 def pack_message(message: MessageRow, name: str) -> Row:
     """The row of a message whose text is called `name`."""
     return (
@@ -120,48 +142,64 @@ def pack_book(entry: BookEntry) -> Iterator[Row]:
             yield entry.source, counter, reason, spans
 
 
-def _fields(table: Sequence[Column], record: Record) -> dict[str, dict[str, Any]]:
-    """The values of a record by the struct they belong to: `span.scope` -> name, version."""
-    fields: dict[str, dict[str, Any]] = {}
+_Plan: TypeAlias = dict[str, list[tuple[str, str, Callable[[Any], object] | None]]]
+"""For each struct that owns columns: (field, column, unpack) of each of them."""
+
+
+def _plan(table: Sequence[Column]) -> _Plan:
+    plan: _Plan = {}
     for column in table:
-        if column.derived:
-            continue
-        owner, _, field = column.path.rpartition(".")
-        value = record[column.name]
-        fields.setdefault(owner, {})[field] = value if column.unpack is None else column.unpack(value)
-    return fields
+        if not column.derived:
+            owner, _, field = column.path.rpartition(".")
+            plan.setdefault(owner, []).append((field, column.name, column.unpack))
+    return plan
+
+
+_SPAN_PLAN = _plan(columns.SPANS)
+_LOG_PLAN = _plan(columns.LOGS)
+_RUN_PLAN = _plan(columns.RUNS)
+_STEP_PLAN = _plan(columns.STEPS)
+_AGENT_PLAN = _plan(columns.AGENTS)
+
+
+def _fields(plan: _Plan, record: Record) -> dict[str, dict[str, Any]]:
+    """The values of a record by the struct they belong to: `span.scope` -> name, version."""
+    return {
+        owner: {field: unpack(record[name]) if unpack else record[name] for field, name, unpack in owned}
+        for owner, owned in plan.items()
+    }
 
 
 def unpack_span(record: Record) -> StoredSpan:
     """The span of a row of `stored_spans` or `open_spans`."""
-    fields = _fields(columns.SPANS, record)
+    fields = _fields(_SPAN_PLAN, record)
     span = Span(**fields["span"], scope=Scope(**fields["span.scope"]), resource=Resource(**fields["span.resource"]))
     return StoredSpan(span, **fields[""])
 
 
 def unpack_log(record: Record) -> StoredLog:
     """The log record of a row of `stored_logs`."""
-    fields = _fields(columns.LOGS, record)
+    fields = _fields(_LOG_PLAN, record)
     scope, resource = Scope(**fields["record.scope"]), Resource(**fields["record.resource"])
     return StoredLog(LogRecord(**fields["record"], scope=scope, resource=resource), **fields[""])
 
 
 def unpack_step(record: Record) -> Step:
     """The step of a row of the view `steps`."""
-    fields = _fields(columns.STEPS, record)
+    fields = _fields(_STEP_PLAN, record)
     usage, cost = Usage(**fields["step.usage"]), Cost(**fields["step.cost"])
     return Step(**fields["step"], run_id=str(record["run_id"]), usage=usage, cost=cost)
 
 
 def unpack_agent(record: Record) -> AgentUsage:
     """The agent of a row of the view `agents`."""
-    fields = _fields(columns.AGENTS, record)
+    fields = _fields(_AGENT_PLAN, record)
     return AgentUsage(**fields["agent"], own=Usage(**fields["agent.own"]), inclusive=Usage(**fields["agent.inclusive"]))
 
 
 def unpack_run(record: Record, steps: Sequence[Step], agents: Sequence[AgentUsage]) -> RunLog:
     """The run of a row of the view `runs`."""
-    fields = _fields(columns.RUNS, record)
+    fields = _fields(_RUN_PLAN, record)
     cost = Cost(**fields["cost"]) if record["cost_status"] is not None else None
     usage = Usage(**fields["run.tokens"])
     return RunLog(**fields["run"], tokens=usage, cost_estimate=cost, steps=tuple(steps), agents=tuple(agents))

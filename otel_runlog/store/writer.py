@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self, cast
 
+import duckdb
 import msgspec
 
-from otel_runlog.store import columns, rows
+from otel_runlog.errors import StoreError
 from otel_runlog.model import Step
+from otel_runlog.store import columns, rows
 from otel_runlog.store.batch import Batch, CallSearch, MessageRow, RunRef, RunVersion, StoredLog, StoredSpan
-from otel_runlog.store.connection import open_for_write
+from otel_runlog.store.connection import StoreConnection, open_for_write
+from otel_runlog.store.rows import Row
 
 _RECENT_CONTENTS = 100_000
 """Among how many of the newest texts a text is looked for before it is stored (again)."""
@@ -49,17 +52,36 @@ class StoreWriter:
         self._store.close()
 
     def append(self, batch: Batch) -> None:
-        """Write a batch, all of it or, on an error, nothing."""
+        """Write a batch, all of it or, on an error, nothing.
+
+        A value that its column cannot hold does not keep the rest out: integers are clamped to 64 bits, lone surrogates
+        become `?`.
+
+        Raises:
+            StoreError: DuckDB refuses, a full disk for instance; the reason is its own.
+        """
+        try:
+            self._write(batch, _as_they_are)
+        except (duckdb.ConversionException, duckdb.InvalidInputException, UnicodeEncodeError):
+            self._write_storable(batch)
+        except duckdb.Error as error:
+            raise StoreError(f"cannot write {self._store.path}: {error}") from error
+
+    def _write_storable(self, batch: Batch) -> None:
+        try:
+            self._write(batch, rows.storable)
+        except duckdb.Error as error:
+            raise StoreError(f"cannot write {self._store.path}: {error}") from error
+
+    def _write(self, batch: Batch, prepare: Callable[[Row], Row]) -> None:
+        tables = _Tables(self._store, prepare)
         with self._store.transaction():
-            self._delete_replaced(batch)
-            self._append_spans(batch)
-            self._append_messages(batch.messages)
-            self._append_runs("closed", batch.closed)
-            self._append_runs("open", batch.open)
-            self._append("superseded", _SUPERSEDED, batch.superseded)
-            self._append("run_aliases", _ALIASES, batch.aliases)
-            self._append("book_entries", _BOOKS, (row for entry in batch.books for row in rows.pack_book(entry)))
-            self._append("positions", _POSITIONS, [(at.segment, at.offset) for at in batch.positions])
+            tables.delete_replaced(batch)
+            tables.append_spans(batch)
+            tables.append_messages(batch.messages)
+            tables.append_runs("closed", batch.closed)
+            tables.append_runs("open", batch.open)
+            tables.append_books(batch)
 
     def known_traces(self, trace_ids: Iterable[str]) -> set[str]:
         """Those of the traces that have spans in the store."""
@@ -99,16 +121,25 @@ class StoreWriter:
 
     def set_quiet_time(self, seconds: int) -> None:
         """After how many seconds of silence the views show an open run as incomplete."""
-        self._store.rows("set_meta", {"key": "quiet_time_s", "value": str(seconds)})
+        with self._store.transaction():
+            self._store.rows("set_meta", {"key": "quiet_time_s", "value": str(seconds)})
 
-    def _append(self, table: str, names: Sequence[str], data: Iterable[Sequence[object]]) -> None:
-        data = data if isinstance(data, list) else list(data)
-        if data:
-            self._store.append(table, names, data)
 
-    def _delete_replaced(self, batch: Batch) -> None:
-        started = [(item.span.trace_id, item.span.span_id) for item in batch.start_records]
-        if ids := batch.ended + started:
+class _Tables:
+    """The tables inside one transaction; `prepare` is applied to every row."""
+
+    def __init__(self, store: StoreConnection, prepare: Callable[[Row], Row]) -> None:
+        self._store = store
+        self._prepare = prepare
+
+    def _append(self, table: str, names: Sequence[str], data: Iterable[Row]) -> None:
+        prepared = list(map(self._prepare, data))
+        if prepared:
+            self._store.append(table, names, prepared)
+
+    def delete_replaced(self, batch: Batch) -> None:
+        ids = batch.ended + [(item.span.trace_id, item.span.span_id) for item in batch.start_records]
+        if ids:
             parameters: dict[str, object] = {"trace_ids": [i[0] for i in ids], "span_ids": [i[1] for i in ids]}
             self._store.rows("delete_open_spans", parameters)
         run_ids = [item.run.run_id for item in (*batch.open, *batch.closed)] + batch.cleared
@@ -116,30 +147,39 @@ class StoreWriter:
             for query in ("delete_open_runs", "delete_open_steps", "delete_open_agents"):
                 self._store.rows(query, {"run_ids": run_ids})
 
-    def _append_spans(self, batch: Batch) -> None:
+    def append_spans(self, batch: Batch) -> None:
         self._append("stored_spans", _SPANS, map(rows.pack_span, batch.spans))
         self._append("open_spans", _SPANS, map(rows.pack_span, batch.start_records))
         self._append("stored_logs", _LOGS, map(rows.pack_log, batch.logs))
 
-    def _append_messages(self, messages: list[MessageRow]) -> None:
+    def append_messages(self, messages: list[MessageRow]) -> None:
         if not messages:
             return
         names = [rows.content_id(message.text) for message in messages]
         texts = {name: message.text for name, message in zip(names, messages, strict=True)}
         for name in self._recently_stored(list(texts)):
             del texts[name]
-        self._append("contents", _CONTENTS, [(name, text, len(text.encode())) for name, text in texts.items()])
-        pairs = zip(messages, names, strict=True)
-        self._append("stored_messages", _MESSAGES, (rows.pack_message(message, name) for message, name in pairs))
+        self._append("contents", _CONTENTS, map(rows.pack_content, texts, texts.values()))
+        self._append("stored_messages", _MESSAGES, map(rows.pack_message, messages, names))
 
     def _recently_stored(self, names: list[str]) -> set[str]:
         parameters: dict[str, object] = {"rows": _RECENT_CONTENTS, "content_ids": names}
         return {str(name) for (name,) in self._store.rows("recent_contents", parameters)}
 
-    def _append_runs(self, state: str, runs: list[RunVersion]) -> None:
+    def append_runs(self, state: str, runs: list[RunVersion]) -> None:
         self._append(f"{state}_runs", _RUNS, map(rows.pack_run, runs))
         self._append(f"{state}_steps", _STEPS, (row for run in runs for row in rows.pack_steps(run)))
         self._append(f"{state}_agents", _AGENTS, (row for run in runs for row in rows.pack_agents(run)))
+
+    def append_books(self, batch: Batch) -> None:
+        self._append("superseded", _SUPERSEDED, batch.superseded)
+        self._append("run_aliases", _ALIASES, batch.aliases)
+        self._append("book_entries", _BOOKS, (row for entry in batch.books for row in rows.pack_book(entry)))
+        self._append("positions", _POSITIONS, ((at.segment, at.offset) for at in batch.positions))
+
+
+def _as_they_are(row: Row) -> Row:
+    return row
 
 
 def _traces(trace_ids: Iterable[str]) -> dict[str, object]:

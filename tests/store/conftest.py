@@ -116,13 +116,13 @@ def make_run(run_id: str = "a1" * 16, **changes) -> RunLog:
 
 @pytest.fixture
 def run():
-    """Builds runs: run(run_id, **changes)."""
+    """Build a run with every field set, some of them changed."""
     return make_run
 
 
 @pytest.fixture
 def step():
-    """Builds steps: step(run_id, **changes)."""
+    """Build a step with every field set, some of them changed."""
     return make_step
 
 

@@ -11,13 +11,13 @@ SELECT
     severity_number,
     severity_text,
     body,
-    attributes,
+    coalesce(attributes, CAST('{}' AS JSON)) AS attributes,
     scope_name,
     scope_version,
     service,
-    resource,
+    coalesce(resource, CAST('{}' AS JSON)) AS resource,
     flags,
     dropped_attributes_count,
     make_timestamptz(received_ns // 1000) AS received_at,
-    repairs AS notes
+    coalesce(repairs, []) AS notes
 FROM stored_logs;

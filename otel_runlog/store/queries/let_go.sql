@@ -1,1 +1,2 @@
+USE memory;
 DETACH store;
