@@ -12,7 +12,7 @@ import msgspec
 
 from otel_runlog.errors import OtlpError
 from otel_runlog.model import LogRecord, Span
-from otel_runlog.otlp import from_json
+from otel_runlog.otlp import from_json, lenient_json
 from otel_runlog.otlp.protowire import signal_of
 from otel_runlog.otlp.wire import Encoding, Signal
 
@@ -39,6 +39,7 @@ def read_traces(body: bytes, encoding: Encoding) -> DecodedSpans:
     """
     rejected: Counter[str] = Counter()
     if encoding is Encoding.JSON:
+        lenient_json.check_size(body)
         return DecodedSpans(from_json.read_spans(body, rejected), rejected)
     from otel_runlog.otlp import from_protobuf
 
@@ -57,6 +58,7 @@ def read_logs(body: bytes, encoding: Encoding) -> DecodedLogs:
     """
     rejected: Counter[str] = Counter()
     if encoding is Encoding.JSON:
+        lenient_json.check_size(body)
         return DecodedLogs(from_json.read_records(body, rejected), rejected)
     _check_signal(body, Signal.LOGS)
     from otel_runlog.otlp import from_protobuf

@@ -112,26 +112,30 @@ def iter_requests(path: str | Path, *, max_bytes: int = MAX_FILE_BYTES) -> Itera
         max_bytes: how much of each file is read, decompressed.
     """
     path = Path(path)
-    if path.is_dir():
-        for inner in sorted(path.iterdir()):
-            if not inner.name.startswith("."):
-                yield from iter_requests(inner, max_bytes=max_bytes)
-    elif not path.exists():
+    try:
+        yield from _iter_folder(path, max_bytes) if path.is_dir() else _iter_file(path, max_bytes)
+    except OSError as error:
+        yield BadInput(str(path), error.strerror or str(error))
+
+
+def _iter_folder(folder: Path, max_bytes: int) -> Iterator[RawRequest | BadInput]:
+    for inner in sorted(folder.iterdir()):
+        # A link to a folder may lead back up.
+        if not inner.name.startswith(".") and not (inner.is_symlink() and inner.is_dir()):
+            yield from iter_requests(inner, max_bytes=max_bytes)
+
+
+def _iter_file(path: Path, max_bytes: int) -> Iterator[RawRequest | BadInput]:
+    if not path.exists():
         yield BadInput(str(path), "no such file or folder")
     elif not path.is_file():
         yield BadInput(str(path), "neither a file nor a folder")
     else:
-        yield from _iter_file(path, max_bytes)
-
-
-def _iter_file(path: Path, max_bytes: int) -> Iterator[RawRequest | BadInput]:
-    lines = _Lines(path, max_bytes)
-    try:
-        yield from lines.requests()
-    except OtlpError as error:
-        yield BadInput(lines.where, str(error))
-    except OSError as error:
-        yield BadInput(str(path), error.strerror or str(error))
+        lines = _Lines(path, max_bytes)
+        try:
+            yield from lines.requests()
+        except OtlpError as error:
+            yield BadInput(lines.where, str(error))
 
 
 class _Lines:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
@@ -21,6 +22,8 @@ from otel_runlog.otlp.protowire import count_items, repair_text, sub_messages
 from otel_runlog.span import clean_ns, clean_times, note
 
 Parsed = TypeVar("Parsed", bound=Message)
+MAX_SPANS_PER_REQUEST = 1_000_000
+"""Spans or records; 64 MiB hold 33 million empty ones."""
 MAX_ITEMS_PER_SPAN = 100_000
 """Attributes, events, links and values of one span or record: 2 bytes each on the wire, some 200 once parsed."""
 
@@ -40,7 +43,7 @@ def read_spans(body: bytes, rejected: Counter[str]) -> list[Span]:
         OtlpError: the body is no such request.
     """
     spans = []
-    for around, data in _items(body):
+    for around, data in _bounded(_items(body)):
         try:
             spans.append(_span(data, around))
         except RejectedItemError as reason:
@@ -55,7 +58,7 @@ def read_records(body: bytes, rejected: Counter[str]) -> list[LogRecord]:
         OtlpError: the body is no such request.
     """
     records = []
-    for around, data in _items(body):
+    for around, data in _bounded(_items(body)):
         try:
             records.append(_record(data, around))
         except RejectedItemError as reason:
@@ -72,6 +75,12 @@ def _items(body: bytes) -> Iterator[tuple[_Around, bytes]]:
             around = _Around(resource, scope, (*notes, *scope_notes))
             for item_at, item_end in sub_messages(body, scope_at, scope_end, 2):
                 yield around, body[item_at:item_end]
+
+
+def _bounded(items_of_body: Iterator[tuple[_Around, bytes]]) -> Iterator[tuple[_Around, bytes]]:
+    yield from islice(items_of_body, MAX_SPANS_PER_REQUEST)
+    if next(items_of_body, None):
+        raise OtlpError(f"more than {MAX_SPANS_PER_REQUEST} spans or records in one request")
 
 
 def _first(body: bytes, at: int, end: int) -> bytes:

@@ -16,6 +16,8 @@ from otel_runlog.span import clean_text
 MAX_JSON_DEPTH = 160
 """Levels kept of a body. A value too deep for us (32 levels of at most 4) lies below, so it is still seen as such."""
 MAX_INTEGER_DIGITS = 400
+MAX_JSON_OBJECTS = 2_000_000
+"""Objects in a body, some 350 bytes each once read; 64 MiB hold 21 million empty spans."""
 _UINT64 = 2.0**64
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
@@ -34,6 +36,20 @@ def load(body: bytes) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise OtlpError(f"no OTLP/JSON: a request is an object, this is {_kind(loaded)}")
     return loaded
+
+
+def check_size(body: bytes) -> None:
+    """Refuse a body that would grow out of proportion when read.
+
+    Raises:
+        OtlpError: it holds more than MAX_JSON_OBJECTS objects.
+    """
+    # Braces within texts count at first, as looking for texts is slow and most bodies have few of either.
+    if body.count(b"{") <= MAX_JSON_OBJECTS:
+        return
+    objects = sum(token[0] == "{" for token in _TOKEN.finditer(body.decode(errors="replace")))
+    if objects > MAX_JSON_OBJECTS:
+        raise OtlpError(f"more than {MAX_JSON_OBJECTS} JSON objects in one request")
 
 
 def _parse(text: str) -> object:

@@ -7,6 +7,7 @@ Field numbers and wire types: https://protobuf.dev/programming-guides/encoding a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from otel_runlog.errors import OtlpError
@@ -40,16 +41,16 @@ MESSAGES: dict[str, dict[int, str]] = {
 MAX_MESSAGE_DEPTH = 100
 """protobuf's own limit on nested messages."""
 
-_SIGNS: dict[Signal, set[tuple[int, int]]] = {
-    Signal.LOGS: {(1, FIXED64), (2, VARINT), (6, BYTES), (7, VARINT), (8, FIXED32), (11, FIXED64)},
-    Signal.TRACES: {
-        *((4, BYTES), (6, VARINT), (7, FIXED64), (8, FIXED64), (10, VARINT), (12, VARINT), (13, BYTES), (14, VARINT)),
-        *((15, BYTES), (16, FIXED32)),
-    },
-    Signal.METRICS: {(5, BYTES), (7, BYTES), (9, BYTES), (10, BYTES), (11, BYTES)},
-}
-"""Fields that tell signals apart, in this order: what only a log record has, then a span, then any data of a metric."""
+_SIGNS: tuple[tuple[Signal, set[tuple[int, int]]], ...] = (
+    (Signal.LOGS, {(1, FIXED64), (2, VARINT), (6, BYTES), (7, VARINT), (8, FIXED32), (11, FIXED64)}),
+    (Signal.TRACES, {(4, BYTES), (6, VARINT), (7, FIXED64), (8, FIXED64), (13, BYTES), (15, BYTES), (16, FIXED32)}),
+    (Signal.METRICS, {(7, BYTES), (10, BYTES)}),
+)
+"""Fields that no other signal has, looked for in this order (a log record has field 10 too, but more signs besides)."""
+_METRIC_DATA = {(5, BYTES), (9, BYTES), (11, BYTES)}
+"""Data of a metric, unless the item has ids: then its name, attributes or events."""
 _ITEMS_LOOKED_AT = 16
+_FIELDS_LOOKED_AT = 64
 _TRACE_ID_BYTES, _SPAN_ID_BYTES = 16, 8
 
 
@@ -130,28 +131,31 @@ def signal_of(body: bytes) -> Signal | None:
     Raises:
         OtlpError: the body is no OTLP request of any signal.
     """
-    looked_at = 0
+    for item in islice(_items(body), _ITEMS_LOOKED_AT):
+        if found := _signal_of_item(body, *item):
+            return found
+    return None
+
+
+def _items(body: bytes) -> Iterator[tuple[int, int]]:
     for block_at, block_end in sub_messages(body, 0, len(body), 1):
         for scope_at, scope_end in sub_messages(body, block_at, block_end, 2):
-            for item_at, item_end in sub_messages(body, scope_at, scope_end, 2):
-                if found := _signal_of_item(body, item_at, item_end):
-                    return found
-                looked_at += 1
-                if looked_at == _ITEMS_LOOKED_AT:
-                    return None
-    return None
+            yield from sub_messages(body, scope_at, scope_end, 2)
 
 
 def _signal_of_item(body: bytes, at: int, end: int) -> Signal | None:
     try:
-        item = list(fields(body, at, end))
+        item = list(islice(fields(body, at, end), _FIELDS_LOOKED_AT))
     except OtlpError:
         return None
+    present = {(number, wire_type) for number, wire_type, _, _ in item}
+    for signal, signs in _SIGNS:
+        if present & signs:
+            return signal
     lengths = {number: stop - start for number, wire_type, start, stop in item if wire_type == BYTES}
     if (lengths.get(1), lengths.get(2)) == (_TRACE_ID_BYTES, _SPAN_ID_BYTES):
         return Signal.TRACES
-    present = {(number, wire_type) for number, wire_type, _, _ in item}
-    return next((signal for signal, signs in _SIGNS.items() if present & signs), None)
+    return Signal.METRICS if present & _METRIC_DATA else None
 
 
 def count_items(data: bytes, message: str, limit: int) -> int:

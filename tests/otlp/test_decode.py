@@ -16,6 +16,7 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from otel_runlog.errors import OtlpError
 from otel_runlog.model import AttrValue, LogRecord, Scope, Span, SpanEvent, SpanLink
+from otel_runlog.otlp import from_protobuf, lenient_json
 from otel_runlog.otlp.decode import DecodedSpans, read_logs, read_traces
 from otel_runlog.otlp.wire import Encoding
 from otel_runlog.span import digest
@@ -480,3 +481,18 @@ def test_large_values_cost_no_neighbour():
     decoded = read_traces(request.SerializeToString(), Encoding.PROTOBUF)
     assert [span.name for span in decoded.spans] == [str(n) for n in range(10)]
     assert decoded.spans[3].attributes == {"gen_ai.input.messages": image}
+
+
+def test_requests_of_too_many_spans_are_refused(monkeypatch):
+    monkeypatch.setattr(from_protobuf, "MAX_SPANS_PER_REQUEST", 10)
+    good = message(name="a").SerializeToString()
+    assert len(read_traces(request_of(*[good] * 10), Encoding.PROTOBUF).spans) == 10
+    with pytest.raises(OtlpError, match="more than 10 spans or records in one request"):
+        read_traces(request_of(*[good] * 11), Encoding.PROTOBUF)
+
+
+def test_json_of_too_many_objects_is_refused_and_braces_in_texts_are_none(monkeypatch):
+    monkeypatch.setattr(lenient_json, "MAX_JSON_OBJECTS", 10)
+    assert one(json_body(json_span(name="{" * 100 + '"{'))).name == "{" * 100 + '"{'
+    with pytest.raises(OtlpError, match="more than 10 JSON objects in one request"):
+        read_traces(json_body(*[{}] * 9), Encoding.JSON)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -193,3 +194,22 @@ def test_long_compressed_files_come_out_whole(tmp_path, pack):
     lines = [b'{"resourceSpans":[],"x":"%d"}' % n for n in range(20_000)]
     found = requests(write(tmp_path / "a", pack(b"\n".join(lines))))
     assert [item.body for item in found] == lines
+
+
+def test_links_to_folders_and_pipes_are_not_followed(tmp_path):
+    write(tmp_path / "a.json", TRACES_JSON)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    found = list(iter_requests(tmp_path))
+    assert [item.where for item in found] == [f"{tmp_path}/a.json:1", f"{tmp_path}/pipe"]
+    assert found[1].reason == "neither a file nor a folder"
+
+
+def test_a_metric_named_like_an_id_is_still_a_metric(tmp_path):
+    request = ExportMetricsServiceRequest()
+    metric = (
+        request.resource_metrics.add().scope_metrics.add().metrics.add(name="process.cpu.time", description="cpu time")
+    )
+    metric.sum.data_points.add()
+    [found] = requests(write(tmp_path / "m", request.SerializeToString()))
+    assert found.signal is Signal.METRICS
