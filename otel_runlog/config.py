@@ -128,7 +128,7 @@ class ProcessorConfig(msgspec.Struct, frozen=True, kw_only=True):
             content=_choice(ContentMode, "content", given.get("content", ContentMode.FULL)),
             redact=_callable("redact", given.get("redact")),
             on_run=_callable("on_run", given.get("on_run")),
-            labels=_labels(given.get("labels")),
+            labels=check_labels(given.get("labels")),
             disabled=any(is_true(env.get(name, "")) for name in DISABLED_VARIABLES),
         )
 
@@ -179,7 +179,12 @@ def _callable(name: str, value: object) -> Callable[..., Any] | None:
     return value
 
 
-def _labels(value: object) -> dict[str, str]:
+def check_labels(value: object) -> dict[str, str]:
+    """Labels as a dict; none for None.
+
+    Raises:
+        ConfigError: it maps anything but non-empty str to str.
+    """
     if value is None:
         return {}
     if not isinstance(value, Mapping):

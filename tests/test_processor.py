@@ -41,7 +41,7 @@ class FakeLoader:
         self.db = db
         return self
 
-    def turn(self, timeout_s=0.0):
+    def turn(self, timeout_s=0.0, *, limit_s=None):
         self.turns += 1
         self.threads.add(threading.current_thread())
         if self.block is not None:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from otel_runlog.door.losses import LOGGER
 from otel_runlog.door.worker import Receipt, Worker
@@ -23,6 +23,10 @@ QUICK_TURN_S: Final = 0.1
 REST_FACTOR: Final = 3.0
 """After a turn of t seconds the thread rests for this times t, so that loading takes a quarter of a core at most."""
 LONGEST_RETRY_S: Final = 30.0
+LONGEST_TURN_S: Final = 1.0
+"""A turn ends after the commit that reaches this time, so that others can have the store and a process can end."""
+FLUSH_PATIENCE_S: Final = 0.5
+"""So long a flush waits for another process's turn to end, before it is content with the journal."""
 
 
 class Loaded(Protocol):
@@ -42,14 +46,15 @@ class Loaded(Protocol):
 class Loads(Protocol):
     """What this thread needs of otel_runlog.loader.Loader."""
 
-    def turn(self, timeout_s: float = 0.0) -> Loaded:
-        """Load all that is pending in one short open-write-close turn."""
+    def turn(self, timeout_s: float = 0.0, *, limit_s: float | None = None) -> Loaded:
+        """Load what is pending in one open-write-close turn, waiting for the store and loading only so long."""
         ...
 
 
 class _Note(enum.Enum):
     PENDING = enum.auto()
     URGENT = enum.auto()
+    STOP = enum.auto()
 
 
 _Message: TypeAlias = _Note | Receipt
@@ -96,9 +101,9 @@ class Loading:
             return True
         if self._worker.is_this_thread():
             return False
-        receipt = Receipt()
+        receipt = Receipt(timeout_s)
         self._worker.send(receipt)
-        return receipt.wait(timeout_s)
+        return receipt.wait()
 
     def stop(self, timeout_s: float) -> bool:
         """End the thread; a later record starts another. False where it is still busy after `timeout_s`."""
@@ -133,49 +138,54 @@ class Loading:
         loader: Loads | None = None
         not_before = 0.0
         while True:
-            receipts = self._wait(inbox, not_before)
-            if receipts is None:
+            receipt = self._wait(inbox, not_before)
+            if receipt is _Note.STOP:
                 return
             started = time.monotonic()
             self._unloaded = True  # before the others: a flush must never see all three False in between
             self._pending = self._urgent = False
             try:
                 loader = loader or self._make_loader()
-                good, rest_s = self._turn(loader)
+                good, rest_s = self._turn(loader, receipt)
             except Exception as error:  # noqa: BLE001 - the spans are safe in the journal; the next turn tries again
                 loader, good, rest_s = None, False, self._longer_rest()
                 self._tell(f"cannot load the journal into the store, it stays on disk: {error!r}")
             ended = time.monotonic()
             not_before = ended + max(rest_s, QUICK_TURN_S, REST_FACTOR * (ended - started))
-            for receipt in receipts:
+            if receipt is not None:
                 receipt.answer(good=good)
 
-    def _wait(self, inbox: SimpleQueue[_Message | None], not_before: float) -> list[Receipt] | None:
-        """Sleep until a turn is due; the receipts to answer after it, None when the thread is to end."""
+    def _wait(self, inbox: SimpleQueue[_Message | None], not_before: float) -> Receipt | Literal[_Note.STOP] | None:
+        """Sleep until a turn is due; the receipt to answer after it if a flush asks for it."""
         deadline: float | None = not_before if self._unloaded else None
         while True:
             try:
                 message = inbox.get(timeout=None if deadline is None else max(deadline - time.monotonic(), 0.0))
             except Empty:
-                return []
-            if message is None:
                 return None
+            if message is None:
+                return _Note.STOP
             if isinstance(message, Receipt):
-                return [message]
+                return message
             due_in_s = QUICK_TURN_S if message is _Note.URGENT else self._every_s
             due = max(time.monotonic() + due_in_s, not_before)
             deadline = due if deadline is None else min(deadline, due)
 
-    def _turn(self, loader: Loads) -> tuple[bool, float]:
+    def _turn(self, loader: Loads, receipt: Receipt | None) -> tuple[bool, float]:
+        """One turn; whether a flush may be content with it, and how long to rest after it."""
+        limit_s = LONGEST_TURN_S if receipt is None else receipt.timeout_s
+        started = time.monotonic()
         with self._turn_lock:
-            report = loader.turn()
+            report = loader.turn(0.0 if receipt is None else min(FLUSH_PATIENCE_S, limit_s / 2), limit_s=limit_s)
+        took_s = time.monotonic() - started
+        if report.finished:
+            self._on_finished(report.finished)
         if report.held_by is not None:
             self._tell(f"the store is held by {report.held_by}: the journal keeps the spans until it can be had")
             return True, self._longer_rest()
-        self._unloaded, self._retry_s, self._told = False, self._every_s, None
-        if report.finished:
-            self._on_finished(report.finished)
-        return True, 0.0
+        self._retry_s, self._told = self._every_s, None
+        self._unloaded = took_s >= limit_s  # the limit may have left something
+        return not self._unloaded, 0.0
 
     def _longer_rest(self) -> float:
         rest_s, self._retry_s = self._retry_s, min(self._retry_s * 2, LONGEST_RETRY_S)

@@ -59,9 +59,9 @@ class SpanQueue:
         """Whether all that was put before is written within `timeout_s`."""
         if self._waiting_bytes == 0:
             return True
-        receipt = Receipt()
+        receipt = Receipt(timeout_s)
         self._worker.send(receipt)
-        return receipt.wait(timeout_s)
+        return receipt.wait()
 
     def stop(self, timeout_s: float) -> bool:
         """Write what waits and end the thread; False where that takes longer than `timeout_s`."""

@@ -17,9 +17,10 @@ _Message = TypeVar("_Message")
 
 
 class Receipt:
-    """What a caller waits for: the answer to a message it sent."""
+    """What a caller waits for: the answer to a message it sent, for `timeout_s` at most."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = max(timeout_s, 0.0)
         self._done = threading.Event()
         self._answer = False
 
@@ -28,9 +29,9 @@ class Receipt:
         self._answer = good
         self._done.set()
 
-    def wait(self, timeout_s: float) -> bool:
+    def wait(self) -> bool:
         """The answer; False where none came in time."""
-        return self._done.wait(max(timeout_s, 0.0)) and self._answer
+        return self._done.wait(self.timeout_s) and self._answer
 
 
 class Worker(Generic[_Message]):
