@@ -170,3 +170,11 @@ def test_digest_sees_each_part_that_makes_a_span(change: dict[str, Any]):
 def test_any_value_can_be_digested(value: object):
     notes: list[str] = []
     assert len(digest(Span("t", "s", attributes={"v": plain_value(value, notes)}))) == 32
+
+
+def test_a_mapping_that_raises_is_named():
+    class Broken(dict[str, int]):
+        def items(self):
+            raise RuntimeError
+
+    assert plain_value(Broken(), []) == "<Broken that cannot be read>"

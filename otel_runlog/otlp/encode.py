@@ -1,8 +1,8 @@
 """A span of the SDK to one ExportTraceServiceRequest, by hand: the application's thread pays for it.
 
-The SDK's own encoder builds protobuf messages and takes six times as long (measured for this project: 97 us against 15
-for a span of 22 attributes). What parses back is the same, but that hostile attributes are repaired instead of lost
-(see `otel_runlog.span.plain_value`).
+The SDK's own encoder builds protobuf messages and takes six times as long (measured: 118 us against 20 for a span of
+22 attributes, one of 3 KB). What parses back is the same, but that hostile attributes are repaired instead of lost (see
+`otel_runlog.span.plain_value`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_runlog.model import AttrValue
 from otel_runlog.otlp.export import encode_spans, to_json
+from otel_runlog.otlp.protowire import ONE_BYTE, SHORT_VARINTS, write_varint
 from otel_runlog.span import (
     UINT32_MAX,
     clean_ns,
@@ -39,14 +40,11 @@ MAX_CACHED_TEXTS = 4
 MAX_CACHED_CHARACTERS = 64
 """Longer keys and values are not remembered, so the caches hold at most about 1 MiB."""
 
-_ONE_BYTE, _TWO_BYTES = 0x7F, 0x3FFF
-"""The largest varints of one and of two bytes."""
 _UINT64 = 2**64
 _FIXED64 = struct.Struct("<Q").pack
 _FIXED32 = struct.Struct("<I").pack
 _DOUBLE = struct.Struct("<d").pack
 _CACHED_TYPES = frozenset({int, bool})
-_LENGTHS = tuple(bytes([n]) for n in range(_ONE_BYTE + 1))
 
 
 def encode_span(span: ReadableSpan, *, end: bool = True) -> bytes:
@@ -115,7 +113,7 @@ class SpanEncoder:
             _text(b"\x1a", sdk_trace_state(context)),
             b"\x22\x08" + span.parent.span_id.to_bytes(8, "big") if span.parent else b"",
             _text(b"\x2a", span.name),
-            b"\x30" + _LENGTHS[sdk_kind(span)],
+            b"\x30" + SHORT_VARINTS[sdk_kind(span)],
             _time(b"\x39", span.start_time),
             _time(b"\x41", span.end_time) if end else b"",
             self._attributes(b"\x4a", span.attributes),
@@ -167,13 +165,13 @@ class SpanEncoder:
     def _text_pair(self, key: str, text: str) -> bytes:
         """As `_new_pair`, without copying a long text more than once."""
         data = _utf8(text)
-        head = b"\x0a" + _varint(len(data))
-        head = self._key(key) + b"\x12" + _varint(len(head) + len(data)) + head
-        return b"".join((_varint(len(head) + len(data)), head, data))
+        head = b"\x0a" + write_varint(len(data))
+        head = self._key(key) + b"\x12" + write_varint(len(head) + len(data)) + head
+        return b"".join((write_varint(len(head) + len(data)), head, data))
 
     def _new_pair(self, key: str, value: Any) -> bytes:
         content = self._key(key) + _field(b"\x12", _any_value(value))
-        return _varint(len(content)) + content
+        return write_varint(len(content)) + content
 
     def _key(self, key: str) -> bytes:
         cached = self._keys.get(key)
@@ -229,7 +227,7 @@ def _neutral_value(value: AttrValue) -> bytes:
     if isinstance(value, bool):
         return b"\x10\x01" if value else b"\x10\0"
     if isinstance(value, int):
-        return b"\x18" + _varint(value % _UINT64)
+        return b"\x18" + write_varint(value % _UINT64)
     if isinstance(value, float):
         return b"\x21" + _DOUBLE(value)
     if isinstance(value, bytes):
@@ -258,23 +256,10 @@ def _utf8(text: object) -> bytes:
     return plain_text(text, []).encode()
 
 
-def _varint(value: int) -> bytes:
-    if value <= _ONE_BYTE:
-        return _LENGTHS[value]
-    if value <= _TWO_BYTES:
-        return bytes((value & _ONE_BYTE | 0x80, value >> 7))
-    out = bytearray()
-    while value > _ONE_BYTE:
-        out.append(value & _ONE_BYTE | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 def _field(tag: bytes, content: bytes) -> bytes:
     """A length-delimited field; its presence counts, so an empty one is written too."""
     length = len(content)
-    return tag + (_LENGTHS[length] if length <= _ONE_BYTE else _varint(length)) + content
+    return tag + (SHORT_VARINTS[length] if length <= ONE_BYTE else write_varint(length)) + content
 
 
 def _text(tag: bytes, text: object) -> bytes:
@@ -282,7 +267,7 @@ def _text(tag: bytes, text: object) -> bytes:
 
 
 def _count(tag: bytes, count: int) -> bytes:
-    return tag + _varint(min(count, UINT32_MAX)) if count else b""
+    return tag + write_varint(min(count, UINT32_MAX)) if count else b""
 
 
 def _time(tag: bytes, ns: int | None) -> bytes:

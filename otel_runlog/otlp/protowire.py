@@ -16,8 +16,9 @@ from otel_runlog.otlp.wire import Signal
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 MAX_VARINT_BYTES = 10
-_ONE_BYTE = 0x7F
-"""The largest varint of one byte; in a larger byte the top bit says that more follow."""
+ONE_BYTE, _TWO_BYTES = 0x7F, 0x3FFF
+"""The largest varints of one and of two bytes; in a larger byte the top bit says that more follow."""
+SHORT_VARINTS = tuple(bytes([n]) for n in range(ONE_BYTE + 1))
 _FIELD_0 = 7
 """The largest key of field number 0, which no message has."""
 Field: TypeAlias = tuple[int, int, int, int]
@@ -64,7 +65,7 @@ def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     for position in range(at, min(end, at + MAX_VARINT_BYTES)):
         byte = data[position]
         value |= (byte & 0x7F) << shift
-        if byte <= _ONE_BYTE:
+        if byte <= ONE_BYTE:
             return value, position + 1
         shift += 7
     raise OtlpError(f"no OTLP protobuf: broken varint at byte {at}")
@@ -79,12 +80,12 @@ def fields(data: bytes, at: int, end: int) -> Iterator[Field]:
     try:
         while at < end:
             key, start = data[at], at + 1
-            if key > _ONE_BYTE:
+            if key > ONE_BYTE:
                 key, start = read_varint(data, at, end)
             wire_type = key & 7
             if wire_type == BYTES:
                 length, start = data[start], start + 1
-                if length > _ONE_BYTE:
+                if length > ONE_BYTE:
                     length, start = read_varint(data, start - 1, end)
                 at = start + length
             else:
@@ -115,9 +116,13 @@ def sub_messages(data: bytes, at: int, end: int, number: int) -> Iterator[tuple[
 
 def write_varint(value: int) -> bytes:
     """A non-negative integer as a varint."""
+    if value <= ONE_BYTE:
+        return SHORT_VARINTS[value]
+    if value <= _TWO_BYTES:
+        return bytes((value & ONE_BYTE | 0x80, value >> 7))
     out = bytearray()
-    while value > _ONE_BYTE:
-        out.append(value & 0x7F | 0x80)
+    while value > ONE_BYTE:
+        out.append(value & ONE_BYTE | 0x80)
         value >>= 7
     out.append(value)
     return bytes(out)

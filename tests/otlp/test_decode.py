@@ -496,3 +496,32 @@ def test_json_of_too_many_objects_is_refused_and_braces_in_texts_are_none(monkey
     assert one(json_body(json_span(name="{" * 100 + '"{'))).name == "{" * 100 + '"{'
     with pytest.raises(OtlpError, match="more than 10 JSON objects in one request"):
         read_traces(json_body(*[{}] * 9), Encoding.JSON)
+
+
+@pytest.mark.parametrize(
+    ("fields", "repaired"),
+    [
+        ({"kind": "SPAN_KIND_MAGIC"}, "unknown enum value 'SPAN_KIND_MAGIC' read as 0"),
+        ({"kind": -1}, "unknown enum value '-1' read as 0"),
+        ({"parentSpanId": "zz"}, "id that is no hex left out"),
+        ({"parentSpanId": "abcd"}, "parent span id of 2 bytes left out"),
+        ({"startTimeUnixNano": -5}, "start below 0 read as 0"),
+    ],
+)
+def test_what_json_says_wrongly_is_left_out_and_noted(fields, repaired):
+    span = one(json_body(json_span(kind=0) | fields))
+    assert span.repairs[0] == f"repaired: {repaired}"
+    assert (span.kind, span.parent_span_id) == (0, None)
+
+
+def test_a_json_resource_and_scope_that_are_broken_cost_no_span():
+    block = {"resource": {"attributes": 5}, "scopeSpans": [{"scope": {"name": 5}, "spans": [json_span()]}]}
+    span = one(json.dumps({"resourceSpans": [block]}).encode())
+    assert span.repairs == ("repaired: resource left out, undecodable", "repaired: scope left out, undecodable")
+
+
+def test_a_bad_log_record_is_rejected_alone():
+    good = b"\x12\x00"
+    body = field(1, field(2, field(2, b"\x10\x09") + field(2, b"\x0a\xff") + good))
+    decoded = read_logs(body, Encoding.PROTOBUF)
+    assert ([record.severity_number for record in decoded.records], decoded.rejected) == ([9, 0], {"undecodable": 1})

@@ -213,3 +213,9 @@ def test_a_metric_named_like_an_id_is_still_a_metric(tmp_path):
     metric.sum.data_points.add()
     [found] = requests(write(tmp_path / "m", request.SerializeToString()))
     assert found.signal is Signal.METRICS
+
+
+def test_a_body_that_breaks_off_after_its_first_block_is_named(tmp_path):
+    path = write(tmp_path / "x", TRACES_PB + TRACES_PB[:-10])
+    read = read_otlp(path)
+    assert (len(read), [item.where for item in read.bad]) == (0, [str(path)])
