@@ -1,9 +1,26 @@
 """The views are those of the contract: names, types, and what they add up to."""
 
+import datetime as dt
+import time
+from decimal import Decimal
+
 import duckdb
+import msgspec
 import pytest
 
-from otel_runlog.store.batch import Batch, RunVersion
+from otel_runlog.model import (
+    Cost,
+    CostStatus,
+    LogRecord,
+    RunLog,
+    RunStatus,
+    Span,
+    Step,
+    StepKind,
+    StepStatus,
+    Usage,
+)
+from otel_runlog.store.batch import Batch, MessageRow, RunVersion, StoredLog, StoredSpan
 from otel_runlog.store.writer import StoreWriter
 
 CONTRACT = {
@@ -86,3 +103,177 @@ def test_runs_read_by_plain_duckdb_show_the_newest_version_only(db, run):
         assert plain.execute("select agent from runs").fetchall() == [("second",)]
         assert plain.execute("select count(*) from steps").fetchall() == [(2,)]
         assert plain.execute("select count(*) from agents").fetchall() == [(2,)]
+
+
+NOON = dt.datetime(2026, 11, 5, 12, tzinfo=dt.UTC)
+NOON_NS = 1_793_880_000_000_000_000
+
+
+def ask(db, sql):
+    with duckdb.connect(db, read_only=True) as plain:
+        plain.execute("set TimeZone = 'UTC'")
+        return plain.execute(sql).fetchall()
+
+
+def open_run(last_ns, **changes):
+    steps = (
+        Step("7a" * 16, "51" * 8, StepKind.LLM, started_ns=NOON_NS, ended_ns=NOON_NS + 1_000_000_000),
+        Step("7a" * 16, "52" * 8, StepKind.LLM, started_ns=NOON_NS, status=StepStatus.RUNNING),
+    )
+    run = RunLog("a1" * 16, started_at=NOON, status=RunStatus.RUNNING, steps=steps)
+    return RunVersion(msgspec.structs.replace(run, **changes), last_ns=last_ns)
+
+
+def test_a_running_run_becomes_incomplete_once_it_was_silent(db):
+    with StoreWriter(db) as writer:
+        writer.append(Batch(open=[open_run(NOON_NS + 2_000_000_000)]))
+    assert ask(db, "select status, complete, finished_at, duration_ms from runs") == [
+        ("incomplete", False, NOON + dt.timedelta(seconds=1), 1000.0)
+    ]
+
+
+def test_a_running_run_runs_until_the_quiet_time_is_over(db):
+    with StoreWriter(db) as writer:
+        writer.append(Batch(open=[open_run(time.time_ns() - 800 * 10**9)]))
+    assert ask(db, "select status, complete, finished_at from runs") == [("running", True, None)]
+    with StoreWriter(db) as writer:
+        writer.set_quiet_time(700)
+    assert ask(db, "select status, complete from runs") == [("incomplete", False)]
+
+
+def test_an_open_run_whose_root_ended_keeps_its_status(db):
+    with StoreWriter(db) as writer:
+        writer.append(Batch(open=[open_run(NOON_NS, status=RunStatus.COMPLETED, finished_at=NOON)]))
+    assert ask(db, "select status, complete, finished_at from runs") == [("completed", True, NOON)]
+
+
+def put(db, *runs):
+    with StoreWriter(db) as writer:
+        writer.append(Batch(closed=[RunVersion(run) for run in runs]))
+
+
+def priced(run_id, status, usd=None, **changes):
+    cost = Cost(None if usd is None else Decimal(usd), CostStatus(status))
+    return RunLog(run_id, session_id="s1", cost_estimate=cost, started_at=NOON, **changes)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        (["estimated", "estimated"], "estimated"),
+        (["reported", "none"], "reported"),
+        (["estimated", "reported"], "mixed"),
+        (["estimated", "unpriced"], "partial"),
+        (["partial", "estimated"], "partial"),
+        (["unpriced", "none"], "unpriced"),
+        (["none"], "none"),
+        (["replayed", "estimated"], "estimated"),
+    ],
+)
+def test_the_cost_status_of_a_session_is_that_of_its_runs(db, statuses, expected):
+    put(db, *(priced(f"{number:032x}", status) for number, status in enumerate(statuses)))
+    assert ask(db, "select cost_status from sessions") == [(expected,)]
+
+
+def test_a_session_adds_up_its_runs_and_leaves_replays_out(db):
+    put(
+        db,
+        priced("1" * 32, "estimated", "0.1", tokens=Usage(10, 1), user_id="ada", finished_at=NOON),
+        priced("2" * 32, "estimated", "0.2", tokens=Usage(None, 2)),
+        priced("3" * 32, "replayed", "0", tokens=Usage(1000, 1000)),
+        RunLog("4" * 32),
+    )
+    assert ask(db, "from sessions") == [("s1", "ada", 2, NOON, NOON, 10, 3, Decimal("0.3"), "estimated")]
+
+
+def test_what_is_unknown_in_every_run_is_null_in_the_session(db):
+    put(db, priced("1" * 32, "unpriced"))
+    assert ask(db, "select input_tokens, output_tokens, cost_usd, finished_at from sessions") == [(None,) * 4]
+
+
+def call(number, **changes):
+    fields = {"counted": True, "provider": "acme", "model": "m", "started_ns": NOON_NS, "ended_ns": NOON_NS + 10**6}
+    kind = changes.pop("kind", StepKind.LLM)
+    return Step("7a" * 16, f"{number:016x}", kind, step_index=number, **(fields | changes))
+
+
+def test_models_count_model_calls_by_the_day_in_utc(db):
+    midnight = NOON_NS + 12 * 3600 * 10**9
+    estimate = Cost(Decimal("0.1"), CostStatus.ESTIMATED)
+    steps = (
+        call(1, usage=Usage(10, 1), cost=estimate, ended_ns=NOON_NS + 10**6),
+        call(2, usage=Usage(10, None), cost=Cost(status=CostStatus.UNPRICED), ended_ns=NOON_NS + 3 * 10**6),
+        call(3, status=StepStatus.FAILED, kind=StepKind.EMBEDDING, ended_ns=NOON_NS + 2 * 10**6),
+        call(4, started_ns=midnight - 1, ended_ns=None),
+        call(5, started_ns=midnight, ended_ns=midnight),
+        call(6, counted=False, usage=Usage(99, 99)),
+        call(7, kind=StepKind.TOOL),
+    )
+    put(db, RunLog("1" * 32, steps=steps), priced("2" * 32, "replayed", steps=(call(1, usage=Usage(99, 99)),)))
+    day_1, day_2 = dt.date(2026, 11, 5), dt.date(2026, 11, 6)
+    assert ask(db, "select * exclude p95_ms from models order by day") == [
+        (day_1, "acme", "m", 4, 1, 20, 1, Decimal("0.1"), 1, 2.0),
+        (day_2, "acme", "m", 1, 0, None, None, None, 0, 0.0),
+    ]
+
+
+def test_calls_are_the_counted_steps_of_their_kind(db):
+    kinds = [StepKind.LLM, StepKind.EMBEDDING, StepKind.TOOL, StepKind.AGENT]
+    counted = [call(number, kind=kind) for number, kind in enumerate(kinds)]
+    put(db, RunLog("1" * 32, steps=(*counted, call(9, counted=False), call(10, kind=StepKind.TOOL, counted=False))))
+    assert ask(db, "select kind from llm_calls order by 1") == [("embedding",), ("llm",)]
+    assert ask(db, "select kind from tool_calls") == [("tool",)]
+
+
+def test_messages_stand_with_their_run_and_text(db):
+    message = MessageRow("7a" * 16, f"{1:016x}", "input", 0, "user", "héllo")
+    with StoreWriter(db) as writer:
+        writer.append(Batch(closed=[RunVersion(RunLog("1" * 32, steps=(call(1),)))], messages=[message]))
+        writer.append(
+            Batch(closed=[RunVersion(RunLog("1" * 32, steps=(call(1),)), 2)], superseded=[("1" * 32, 1)], messages=[])
+        )
+    [row] = ask(db, "from messages")
+    assert row[:6] == ("1" * 32, f"{1:016x}", "input", 0, "user", "héllo")
+    assert row[7] == 6
+
+
+def test_a_text_that_stands_twice_is_one_row_per_message(db):
+    with StoreWriter(db) as writer:
+        writer.append(Batch(messages=[MessageRow("7a" * 16, "51" * 8, "input", n, "user", "hello") for n in range(2)]))
+    with duckdb.connect(db) as plain:
+        plain.execute("insert into contents from contents")
+    assert ask(db, "select position, text, bytes from messages order by 1") == [(0, "hello", 5), (1, "hello", 5)]
+
+
+def test_messages_of_reused_ids_go_to_the_run_of_their_start(db):
+    runs = [RunLog(f"{n}" * 32, steps=(call(1, started_ns=NOON_NS + n),)) for n in (1, 2)]
+    texts = [MessageRow("7a" * 16, f"{1:016x}", "input", 0, "user", f"text {n}", NOON_NS + n) for n in (1, 2)]
+    with StoreWriter(db) as writer:
+        writer.append(Batch(closed=[RunVersion(run) for run in runs], messages=texts))
+    assert ask(db, "select run_id[1], text from messages order by 1") == [("1", "text 1"), ("2", "text 2")]
+
+
+def test_spans_show_otlps_numbers_as_words_and_the_start_records_too(db):
+    with StoreWriter(db) as writer:
+        ended = Span("7a" * 16, "51" * 8, kind=3, status_code=2, started_ns=NOON_NS + 789, attributes={"a": {"b": [1]}})
+        started = Span("7a" * 16, "52" * 8, kind=9, start_record=True)
+        writer.append(
+            Batch(
+                spans=[StoredSpan(ended, b"", NOON_NS, "grpc")],
+                start_records=[StoredSpan(started, b"", NOON_NS, "grpc")],
+            )
+        )
+    columns = "kind, status, started_ns, started_at, received_at, attributes ->> '$.a.b[0]', events, links, notes"
+    assert ask(db, f"select {columns} from spans order by span_id") == [
+        ("client", "error", NOON_NS + 789, NOON, NOON, "1", "[]", "[]", []),
+        ("9", "unset", None, None, NOON, None, "[]", "[]", []),
+    ]
+
+
+def test_logs_show_what_came(db):
+    record = LogRecord(NOON_NS, None, "7a" * 16, None, "gen_ai.choice", 9, "INFO", {"text": "hi"})
+    with StoreWriter(db) as writer:
+        writer.append(Batch(logs=[StoredLog(record, NOON_NS)]))
+    assert ask(db, "select logged_at, event_name, body ->> 'text', attributes, received_at from logs") == [
+        (NOON, "gen_ai.choice", "hi", "{}", NOON)
+    ]

@@ -1,0 +1,14 @@
+-- Model calls that several instrumentations report. `$native`: one of the two is the Anthropic SDK itself.
+SELECT
+    r.service,
+    count(*) AS number,
+    any_value(r.run_id) AS example,
+    coalesce(list_sort(list(DISTINCT d.scope || ' and ' || c.scope)), []) AS names
+FROM steps AS d
+JOIN steps AS c ON d.run_id = c.run_id AND d.duplicate_of = c.span_id
+JOIN runs AS r ON d.run_id = r.run_id
+WHERE d.kind IN ('llm', 'embedding')
+    AND d.scope <> c.scope
+    AND (d.convention = 'anthropic_sdk' OR c.convention = 'anthropic_sdk') = $native
+GROUP BY r.service
+ORDER BY number DESC;

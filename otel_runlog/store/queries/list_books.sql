@@ -1,0 +1,1 @@
+SELECT source, received, stored, duplicate, conflict, superseded, id_reuse, rejected, dropped FROM books ORDER BY source;

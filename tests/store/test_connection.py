@@ -1,0 +1,178 @@
+"""Opening says who holds the file, what is wrong with it, and leaves it as it is."""
+
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import duckdb
+import pytest
+
+from otel_runlog.errors import SchemaError, StoreDamagedError, StoreError, StoreLockedError
+from otel_runlog.store import migrations, statements
+from otel_runlog.store.batch import Batch, Position, RunVersion
+from otel_runlog.store.connection import open_for_read, open_for_write
+from otel_runlog.store.duckdb_store import DuckDBRunLogStore
+from otel_runlog.store.writer import StoreWriter
+
+HOLD = """
+import sys, duckdb
+held = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_by_another_process(db, intent):
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(db), intent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout.readline() == "held\n"
+        yield holder
+        holder.stdin.close()
+
+
+@pytest.fixture
+def made(db):
+    StoreWriter(db).close()
+    return db
+
+
+@pytest.mark.parametrize("intent", ["read", "write"])
+def test_writing_a_held_file_names_the_holder(made, intent):
+    with held_by_another_process(made, intent) as holder, pytest.raises(StoreLockedError, match=rf"\b{holder.pid}\b"):
+        open_for_write(made)
+
+
+def test_reading_a_file_held_for_writing_waits_its_time_and_names_the_holder(made):
+    with held_by_another_process(made, "write") as holder:
+        store = DuckDBRunLogStore(made, timeout_s=0.3)
+        started = time.monotonic()
+        with pytest.raises(StoreLockedError, match=rf"runs\.duckdb is held by process {holder.pid} \(.+\): stop it"):
+            store.list()
+        assert 0.3 <= time.monotonic() - started < 5
+
+
+def test_readers_share_a_file(made):
+    with held_by_another_process(made, "read"), open_for_read(made) as store:
+        assert store.rows("positions") == []
+
+
+def test_a_file_let_go_of_in_time_is_opened(made):
+    with held_by_another_process(made, "write") as holder:
+        holder.stdin.close()
+        open_for_write(made, timeout_s=10).close()
+
+
+def test_two_stores_in_one_process_name_the_process(made):
+    with open_for_write(made), pytest.raises(StoreLockedError, match=r"this one"):
+        open_for_write(made)
+
+
+def damaged(kind, made):
+    if kind == "text":
+        return b"this is a text file\n" * 1000
+    return {"empty": b"", "header": made[:10], "start": made[:12288], "half": made[: len(made) // 2]}[kind]
+
+
+@pytest.mark.parametrize("kind", ["text", "empty", "header", "start", "half"])
+@pytest.mark.parametrize("open_store", [open_for_read, open_for_write])
+def test_a_damaged_file_is_refused_and_left_as_it_is(made, run, kind, open_store):
+    with StoreWriter(made) as writer:
+        writer.append(Batch(closed=[RunVersion(run(f"{n:032x}")) for n in range(50)]))
+    content = damaged(kind, made.read_bytes())
+    made.write_bytes(content)
+    with pytest.raises(StoreDamagedError, match=r"runs\.duckdb is no readable DuckDB database and was left as it is"):
+        open_store(made)
+    assert made.read_bytes() == content
+    assert [path.name for path in made.parent.iterdir()] == ["runs.duckdb"]
+
+
+def test_a_missing_store_cannot_be_read(db):
+    with pytest.raises(StoreError, match=r"there is no store at .*runs\.duckdb"):
+        open_for_read(db)
+    assert not db.exists()
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(StoreError, match=r"cannot create the store .*no/runs\.duckdb: No such file or directory"):
+        open_for_write(tmp_path / "no" / "runs.duckdb")
+
+
+def test_a_database_of_something_else_is_refused(db):
+    with duckdb.connect(db) as plain:
+        plain.execute("create table mine as select 1 as x")
+    with pytest.raises(SchemaError, match=r"database of something else \(1 tables"):
+        open_for_write(db)
+    with duckdb.connect(db) as plain:
+        assert plain.execute("show tables").fetchall() == [("mine",)]
+
+
+def test_an_empty_database_becomes_a_store(db):
+    duckdb.connect(db).close()
+    with StoreWriter(db) as writer:
+        assert writer.positions() == {}
+
+
+@pytest.mark.parametrize("open_store", [open_for_read, open_for_write])
+def test_a_newer_schema_is_refused_by_its_number(made, open_store):
+    with duckdb.connect(made) as plain:
+        plain.execute("update meta set value = '99' where key = 'schema_version'")
+    with pytest.raises(SchemaError, match=r"schema version 99.*up to 1: upgrade otel-runlog"):
+        open_store(made)
+
+
+def test_views_are_made_anew_when_their_version_goes_up(made, monkeypatch):
+    with duckdb.connect(made) as plain:
+        plain.execute("create or replace view models as select 1 as old")
+        plain.execute("update meta set value = '0' where key = 'views_version'")
+    with open_for_read(made) as store:
+        assert "provider" in store.duck.table("models").columns
+
+
+def test_newer_views_stay(made):
+    with duckdb.connect(made) as plain:
+        plain.execute("create or replace view models as select 1 as newer")
+        plain.execute("update meta set value = '999' where key = 'views_version'")
+    with open_for_write(made) as store:
+        assert store.duck.table("models").columns == ["newer"]
+
+
+def test_a_failing_migration_leaves_the_old_store(made, monkeypatch):
+    with duckdb.connect(made) as plain:
+        plain.execute("create or replace view models as select 1 as old")
+        plain.execute("update meta set value = '0' where key = 'views_version'")
+    monkeypatch.setattr(statements, "VIEWS", (*statements.VIEWS, "no such view"))
+    with pytest.raises(FileNotFoundError):
+        open_for_write(made)
+    with duckdb.connect(made) as plain:
+        assert plain.execute("from models").fetchall() == [(1,)]
+        assert plain.execute("select value from meta where key = 'views_version'").fetchall() == [("0",)]
+
+
+def test_opening_a_current_store_asks_one_question(made, monkeypatch):
+    asked = []
+    with open_for_write(made) as store:
+        monkeypatch.setattr(store, "rows", lambda query: asked.append(query) or list(META.items()))
+        migrations.migrate(store)
+    assert asked == ["meta"]
+
+
+META = {"schema_version": str(migrations.SCHEMA_VERSION), "views_version": str(statements.VIEWS_VERSION)}
+
+
+def test_a_path_with_quotes_is_only_a_path(tmp_path):
+    db = tmp_path / 'it\'s "mine"; drop table meta.duckdb'
+    with StoreWriter(db) as writer:
+        writer.append(Batch(positions=[Position("a.seg", 1)]))
+    assert [path.name for path in tmp_path.iterdir()] == [db.name]
+
+
+def test_the_file_can_be_read_by_the_1_5_line_and_keeps_its_row_groups_small(made):
+    with open_for_write(made) as store:
+        [(tags, options)] = store.duck.sql(
+            "select tags, options from duckdb_databases() where database_name = 'store'"
+        ).fetchall()
+    assert tags == {"storage_version": "v1.5.0+"}
+    assert options == {"row_group_size": "16384"}
