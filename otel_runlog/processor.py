@@ -84,6 +84,11 @@ class RunLogSpanProcessor(SpanProcessor):
         """Spans that ended in this process and could not be kept, by reason."""
         return {} if self._door is None else self._door.losses.by_reason
 
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Values left out of spans because the redactor failed on them, by reason."""
+        return {} if self._door is None else self._door.losses.values_by_reason
+
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Copy the run's id from baggage; write the start of local roots and agents."""
         if self._door is None:
@@ -187,17 +192,16 @@ def _is_sampled(span: ReadableSpan) -> bool:
 
 
 def _is_agent(span: ReadableSpan) -> bool:
-    attributes = span.attributes or {}
+    attributes = (span.attributes or {}).copy()  # type: ignore[attr-defined]  # one lock instead of one a key
     return any(attributes.get(key) in values for key, values in AGENT_ATTRIBUTES.items())
 
 
 def _copy_baggage(span: Span, parent_context: Context | None) -> None:
     """What the span has of its own stays."""
-    entries = baggage.get_all(parent_context)
-    if RUN_ID not in entries:
+    if baggage.get_baggage(RUN_ID, parent_context) is None:
         return
     own = span.attributes or {}
-    for key, value in entries.items():
+    for key, value in baggage.get_all(parent_context).items():
         wanted = key in BAGGAGE_KEYS or key.startswith(BAGGAGE_PREFIX)
         if wanted and key not in own and isinstance(value, str) and len(value) <= MOST_BAGGAGE_CHARACTERS:
             span.set_attribute(key, value)

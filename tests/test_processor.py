@@ -334,6 +334,23 @@ def test_limits_that_cut_model_calls_are_logged(db, caplog, monkeypatch):
     assert ["20 attributes" in messages[0], "1000 characters" in messages[1]] == [True, True]
 
 
+def test_redaction_runs_before_the_journal_for_starts_too_and_its_failures_are_counted(provider, db, caplog):
+    def redact(key, text):
+        if text == "breaks":
+            raise ValueError(text)
+        return text.replace("sk-1", "***")
+
+    processor = added(provider, db, redact=redact, content="off")
+    attributes = {"a": "sk-1", "b": "breaks", "gen_ai.input.messages": "prompt"}
+    provider.get_tracer("t").start_span("call sk-1", attributes=attributes).end()
+    whole = b"".join(segment.path.read_bytes() for segment in segments(journal_folder(db)))
+    assert [secret for secret in (b"sk-1", b"breaks", b"prompt") if secret in whole] == []
+    assert [span.attributes for span in spans(db, Signal.STARTS) + spans(db)] == [{"a": "***"}, {"a": "***"}]
+    assert (processor.dropped, processor.left_out) == ({}, {"redaction_failed": 2})
+    assert processor.force_flush()
+    assert len(caplog.records) == 1
+
+
 # loading
 
 
@@ -348,14 +365,11 @@ def test_nothing_is_loaded_on_the_applications_thread(provider, db):
 
 
 def test_no_thread_starts_before_the_first_span(provider, db):
+    before = threading.enumerate()
     loader = FakeLoader()
     processor = added(provider, db, loader="thread", _loader_factory=loader)
     assert processor.force_flush()
-    assert (loader.turns, "otel-runlog-loader" in _threads()) == (0, False)
-
-
-def _threads():
-    return {thread.name for thread in threading.enumerate()}
+    assert (loader.turns, threading.enumerate()) == (0, before)
 
 
 def test_a_root_that_ends_is_loaded_without_a_flush(provider, db):
@@ -444,12 +458,13 @@ def _with_exit_limit(config, seconds):
 
 
 def test_shutdown_closes_the_segment_and_a_later_span_is_still_kept(provider, db):
+    before = threading.enumerate()
     loader = FakeLoader()
     processor = added(provider, db, loader="thread", _loader_factory=loader)
     provider.get_tracer("t").start_span("a").end()
     processor.shutdown()
     processor.shutdown()
-    assert "otel-runlog-loader" not in _threads()
+    assert threading.enumerate() == before
     (segment,) = segments(journal_folder(db))
     assert (segment.living, read_segment(segment.path).damage) == (False, ())
     provider.get_tracer("t").start_span("b").end()

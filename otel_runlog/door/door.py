@@ -37,7 +37,7 @@ class Door:
         self.config = config
         self.losses = Losses()
         self._encoder = SpanEncoder()
-        self._filter = Filter(config.content, config.redact, lambda reason: self.losses.count(reason, 0))
+        self._filter = Filter(config.content, config.redact, self.losses.count_value)
         self._journal = JournalWriter(journal_folder(config.db), fsync=config.durability is Durability.POWER)
         queued = config.durability is Durability.QUEUE
         self._queue = SpanQueue(self._write_end, config.queue_bytes) if queued else None

@@ -31,16 +31,11 @@ class InProcess(Protocol):
 
 def hook_into_process(door: InProcess) -> None:
     """Call the door's methods at these moments, without keeping it alive."""
-    reference = weakref.ref(door)
-
-    def call(method: Callable[[InProcess], None]) -> Callable[[], None]:
-        return lambda: None if (living := reference()) is None else method(living)
-
-    atexit.register(call(lambda living: living.close()))
+    atexit.register(_call_weakly(door, lambda living: living.close()))
     os.register_at_fork(
-        before=call(lambda living: living.before_fork()),
-        after_in_parent=call(lambda living: living.after_fork_in_parent()),
-        after_in_child=call(lambda living: living.after_fork_in_child()),
+        before=_call_weakly(door, lambda living: living.before_fork()),
+        after_in_parent=_call_weakly(door, lambda living: living.after_fork_in_parent()),
+        after_in_child=_call_weakly(door, lambda living: living.after_fork_in_child()),
     )
 
 
@@ -51,4 +46,9 @@ def close_segment_in_multiprocessing(door: InProcess) -> None:
     """
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
-        util.Finalize(None, weakref.WeakMethod(door.close_segment), exitpriority=0)
+        util.Finalize(None, _call_weakly(door, lambda living: living.close_segment()), exitpriority=0)
+
+
+def _call_weakly(door: InProcess, method: Callable[[InProcess], None]) -> Callable[[], None]:
+    reference = weakref.ref(door)
+    return lambda: None if (living := reference()) is None else method(living)

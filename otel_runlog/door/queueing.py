@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from queue import SimpleQueue
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from opentelemetry.sdk.trace import ReadableSpan
 
@@ -85,13 +85,23 @@ class SpanQueue:
 
 def weigh(span: ReadableSpan) -> int:
     """About how many bytes a span keeps in memory: its text counts in full."""
-    groups = [span.attributes, *(event.attributes for event in span.events)]
-    return sum(SPAN_BYTES + sum(map(_weigh_value, (group or {}).values())) for group in groups)
+    weight = _weigh_attributes(span.attributes)
+    for event in span.events:
+        weight += _weigh_attributes(event.attributes)
+    return weight
 
 
-def _weigh_value(value: object) -> int:
-    if isinstance(value, str | bytes):
-        return VALUE_BYTES + len(value)
-    if isinstance(value, tuple | list):
-        return VALUE_BYTES + sum(map(_weigh_value, value))
-    return VALUE_BYTES
+def _weigh_attributes(attributes: Mapping[str, Any] | None) -> int:
+    copy = getattr(attributes, "copy", None)  # the SDK's own mapping takes a lock for each value
+    return SPAN_BYTES + _weigh_values((copy() if copy else attributes or {}).values())
+
+
+def _weigh_values(values: Collection[Any]) -> int:
+    weight = VALUE_BYTES * len(values)
+    for value in values:
+        kind = type(value)
+        if kind is str or kind is bytes:
+            weight += len(value)
+        elif kind is tuple or kind is list:
+            weight += _weigh_values(value)
+    return weight
