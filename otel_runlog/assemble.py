@@ -88,12 +88,13 @@ class Assembler:
         for source, received_ns, span in self._spans:
             mark, book = digest(span), self._book(source)
             resolver = self._traces[span.trace_id].resolver
+            fresh = key_of(span) not in resolver.entries
             verdict = resolver.offer(span, mark)
             setattr(book, verdict, getattr(book, verdict) + 1)
             if verdict in (Verdict.DUPLICATE, Verdict.SUPERSEDED):
                 continue
             changed.add(span.trace_id)
-            book.id_reuse += resolver.reuses_id(span)
+            book.id_reuse += fresh and resolver.reuses_id(span)
             stored = StoredSpan(span, mark, received_ns, source)
             if span.start_record:
                 started[key_of(span)] = stored

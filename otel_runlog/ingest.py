@@ -115,11 +115,10 @@ class _Work:
             if isinstance(item, BadInput):
                 self._report.bad.append(item)
             elif item.end_offset > done:
-                self._take(item)
-                if name:
+                if name and item.end_offset != self._positions.get(name):  # one body may hold two requests
+                    self._commit_when_full()
                     self._positions[name] = item.end_offset
-                if self._assembler.span_count >= SPANS_PER_COMMIT or self._bytes >= BYTES_PER_READ:
-                    self.commit()
+                self._take(item)
         self._report.files_known += bool(done)
         self._report.bytes_done += _size(file)
 
@@ -131,6 +130,10 @@ class _Work:
             return
         record = Record(request.signal, request.encoding, time.time_ns(), 0, request.body)
         take_request(self._assembler, SOURCE, record)
+
+    def _commit_when_full(self) -> None:
+        if self._assembler.span_count >= SPANS_PER_COMMIT or self._bytes >= BYTES_PER_READ:
+            self.commit()
 
     def commit(self) -> None:
         """Write what was gathered."""

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 import msgspec
 
+from otel_runlog.conventions._attrs import USD_DECIMALS
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.duplicates import Duplicates
 from otel_runlog.model import Content, Cost, CostStatus, Step, StepKind, StepStatus, Usage, UsageSource
@@ -274,8 +275,16 @@ def _without_none(usage: Usage) -> Usage:
 
 def _cost(own: Decimal | None, estimate: Cost | None, *, priced: bool) -> Cost:
     if own is not None:
-        rest = estimate or Cost()
+        rest = _rounded(estimate) if estimate else Cost()
         return Cost(own, CostStatus.REPORTED, rest.table, rest.version, own, rest.estimated_usd)
     if estimate is not None:
-        return estimate
+        return _rounded(estimate)
     return Cost(status=CostStatus.UNPRICED if priced else CostStatus.NONE)
+
+
+def _rounded(cost: Cost) -> Cost:
+    """To the 12 decimals that the store holds, so that sums over steps are the run's exactly."""
+    if cost.usd is None:
+        return cost
+    usd = cost.usd.quantize(USD_DECIMALS)
+    return msgspec.structs.replace(cost, usd=usd, estimated_usd=usd)

@@ -14,6 +14,9 @@ import msgspec
 
 from otel_runlog.model import Attributes, AttrValue
 
+USD_DECIMALS = Decimal("1e-12")
+MAX_USD = 10**6
+"""The store's money is DECIMAL(18, 12)."""
 MAX_TOKENS = 10**12
 """More tokens than this in one call is a broken number."""
 
@@ -58,14 +61,16 @@ def number(value: AttrValue) -> float | None:
 
 
 def money(value: AttrValue) -> Decimal | None:
-    """A cost in USD, not negative."""
+    """A cost in USD, not negative, rounded to the 12 decimals that the store holds; None beyond a million."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         amount = Decimal(str(value).strip())
     except InvalidOperation:
         return None
-    return amount if amount.is_finite() and amount >= 0 else None
+    if not amount.is_finite() or not 0 <= amount < MAX_USD:
+        return None
+    return amount.quantize(USD_DECIMALS)
 
 
 def flag(value: AttrValue) -> bool | None:

@@ -1,0 +1,191 @@
+"""The store says what project() says, whatever the order, the split and the repetition of arrival; the books balance."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from corpus import scenario
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from otel_runlog.journal.folder import journal_folder
+from otel_runlog.journal.writer import JournalWriter
+from otel_runlog.loader import Loader
+from otel_runlog.model import LogRecord, RunLog, RunStatus, Span
+from otel_runlog.otlp.export import encode_spans
+from otel_runlog.otlp.wire import Encoding, Signal
+from otel_runlog.pricing import PriceTable
+from otel_runlog.runs import project
+from otel_runlog.store.batch import Position
+from otel_runlog.store.reader import StoreReader
+from otel_runlog.testing import TraceBuilder
+
+PRICES = PriceTable.default()
+SCENARIOS = (
+    "pydantic-ai/tool_loop",
+    "openinference-anthropic/streaming_helper",  # two views in two traces
+    "traceloop-anthropic/tool_loop",  # siblings, a trace each
+    "claude-code/prompt_cache",  # cost comes in log records
+    "openinference-langchain/tool_loop_anthropic_cache",  # client spans in traces of their own
+    "openinference-langchain/distributed_two_services",
+    "vercel-ai-v7/tool_loop_parallel",
+    "otel-genai-openai/killed_midway",
+)
+
+
+def load(loader: Loader, number: int, spans: Sequence[Span], logs: Sequence[LogRecord] = ()) -> None:
+    with loader.open() as writer:
+        assembler = loader.assembler(writer)
+        assembler.add_spans("test", number, spans, {})
+        assembler.add_logs(number, logs)
+        loader.commit(writer, assembler, [Position("test", number)])
+
+
+def stored(db: Path) -> dict[str, RunLog]:
+    with StoreReader(db) as reader:
+        return {run.run_id: reader.run(run.run_id) for run in reader.runs()}
+
+
+def books(db: Path) -> dict[str, object]:
+    with StoreReader(db) as reader:
+        found = reader.query("select * from books")
+    return dict(zip(found.columns, found.rows[0], strict=True))
+
+
+def open_ended(run: RunLog) -> RunLog:
+    """The view closes quiet runs by today's clock; compare them as they are without it."""
+    if run.status is not RunStatus.INCOMPLETE:
+        return run
+    return msgspec.structs.replace(run, status=RunStatus.RUNNING, finished_at=None)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_the_store_agrees_with_project_in_any_order_split_and_repetition(name: str, data: st.DataObject) -> None:
+    found = scenario(name)
+    spans, logs = found.spans(), found.log_records()
+    repeated = data.draw(st.lists(st.sampled_from(spans), max_size=4), label="repeated")
+    items = data.draw(st.permutations([*spans, *repeated, *logs]), label="order")
+    cuts = data.draw(st.lists(st.integers(0, len(items)), max_size=3), label="cuts")
+    restarts = data.draw(st.sets(st.integers(0, 5)), label="restarts")
+    with tempfile.TemporaryDirectory() as folder:
+        db = Path(folder) / "runs.duckdb"
+        loader = Loader(db, prices=PRICES)
+        edges = [0, *sorted(cuts), len(items)]
+        for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False)):
+            loader = Loader(db, prices=PRICES) if i in restarts else loader
+            part = items[a:b]
+            load(
+                loader,
+                i + 1,
+                [x for x in part if isinstance(x, Span)],
+                [x for x in part if isinstance(x, LogRecord)],
+            )
+        want = {r.run_id: r for r in project(spans, logs=logs, prices=PRICES)}
+        assert {k: open_ended(r) for k, r in stored(db).items()} == want
+        kept = books(db)
+        assert kept["received"] == len(spans) + len(repeated)
+        assert kept["received"] == sum(int(str(kept[k])) for k in ("stored", "duplicate", "conflict", "superseded"))
+
+
+@given(st.permutations(range(4)), st.lists(st.integers(0, 3), max_size=4))
+@settings(max_examples=6, deadline=None)
+def test_versions_of_a_span_agree_too(order: list[int], again: list[int]) -> None:
+    """A start record, its end, a fuller copy, and a span that reuses the ids."""
+    t = TraceBuilder()
+    end = t.agent("a")
+    assert end.ended_ns is not None
+    start = msgspec.structs.replace(end, ended_ns=None, start_record=True)
+    fuller = msgspec.structs.replace(end, ended_ns=end.ended_ns + 5)
+    reused = msgspec.structs.replace(end, started_ns=end.ended_ns + 10**9, ended_ns=end.ended_ns + 2 * 10**9)
+    versions = [start, end, fuller, reused]
+    arriving = [versions[i] for i in (*order, *again)]
+    with tempfile.TemporaryDirectory() as folder:
+        db = Path(folder) / "runs.duckdb"
+        for i, span in enumerate(arriving):
+            load(Loader(db, prices=PRICES), i + 1, [span])
+        assert stored(db) == {r.run_id: r for r in project(arriving, prices=PRICES)}
+        kept = books(db)
+    assert kept["received"] == len(arriving)
+    assert (kept["stored"], kept["conflict"], kept["id_reuse"]) == (2, 1, 1)
+    assert kept["received"] == sum(int(str(kept[k])) for k in ("stored", "duplicate", "conflict", "superseded"))
+
+
+def test_a_run_that_gets_its_root_keeps_its_old_name(tmp_path: Path) -> None:
+    t = TraceBuilder()
+    root = t.agent("a")
+    t.chat("gpt-4o-mini", parent=root, input_tokens=10, output_tokens=1)
+    loader = Loader(tmp_path / "runs.duckdb", prices=PRICES)
+    load(loader, 1, t.spans[1:])
+    [old] = stored(tmp_path / "runs.duckdb")
+    load(loader, 2, [root])
+    with StoreReader(tmp_path / "runs.duckdb") as reader:
+        assert reader.find(old) == project(t.spans, prices=PRICES)[0].run_id
+        assert len(reader.runs()) == 1
+
+
+def test_named_runs_join_traces_that_arrive_apart(tmp_path: Path) -> None:
+    one, two = TraceBuilder("one"), TraceBuilder("two")
+    for t in (one, two):
+        t.agent("a", {"runlog.run.id": "nightly"})
+        t.chat("gpt-4o-mini", parent=t.spans[0], input_tokens=10, output_tokens=1)
+    load(Loader(tmp_path / "runs.duckdb", prices=PRICES), 1, one.spans)
+    load(Loader(tmp_path / "runs.duckdb", prices=PRICES), 2, two.spans)
+    runs = stored(tmp_path / "runs.duckdb")
+    assert list(runs) == ["nightly"]
+    assert runs["nightly"].tokens.input_tokens == 20
+
+
+def journalled(db: Path, *traces: TraceBuilder) -> JournalWriter:
+    writer = JournalWriter(journal_folder(db))
+    for t in traces:
+        for span in t.spans:
+            writer.append(Signal.TRACES, Encoding.PROTOBUF, 1, encode_spans([span]))
+    return writer
+
+
+def test_segments_load_once_and_go_when_their_writer_is_gone(tmp_path: Path) -> None:
+    db = tmp_path / "runs.duckdb"
+    t = TraceBuilder()
+    t.chat("gpt-4o-mini", parent=t.agent("a"), input_tokens=10, output_tokens=1)
+    writer = journalled(db, t)
+    first, again = Loader(db, prices=PRICES).turn(), Loader(db, prices=PRICES).turn()
+    assert (first.spans, len(first.finished), again.spans) == (2, 1, 0)
+    writer.close()
+    assert Loader(db, prices=PRICES).turn().spans == 0
+    assert list(journal_folder(db).glob("*.seg")) == []
+    assert books(db)["received"] == 2
+
+
+def test_a_damaged_segment_is_set_aside_and_counted(tmp_path: Path) -> None:
+    db = tmp_path / "runs.duckdb"
+    t = TraceBuilder()
+    for i in range(5):
+        t.chat("gpt-4o-mini", parent=None, input_tokens=i, output_tokens=1)
+    journalled(db, t).close()
+    [segment] = journal_folder(db).glob("*.seg")
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    segment.write_bytes(content)
+    report = Loader(db, prices=PRICES).turn()
+    assert len(report.damaged) == 1
+    assert Path(report.damaged[0]).exists()
+    kept = books(db)
+    assert kept["dropped"] == '{"journal_damage":1}'
+    assert (kept["received"], kept["stored"]) == (5, 4)
+
+
+def test_undecodable_bodies_are_counted_and_cost_nothing_else(tmp_path: Path) -> None:
+    db = tmp_path / "runs.duckdb"
+    t = TraceBuilder()
+    t.agent("a")
+    with_junk = journalled(db, t)
+    with_junk.append(Signal.TRACES, Encoding.PROTOBUF, 1, b"\xff\xff\xff")
+    with_junk.close()
+    assert len(Loader(db, prices=PRICES).turn().finished) == 1
+    assert books(db)["rejected"] == '{"undecodable":1}'
