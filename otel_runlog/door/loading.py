@@ -102,8 +102,7 @@ class Loading:
         if self._worker.is_this_thread():
             return False
         receipt = Receipt(timeout_s)
-        self._worker.send(receipt)
-        return receipt.wait()
+        return self._worker.send(receipt) and receipt.wait()
 
     def stop(self, timeout_s: float) -> bool:
         """End the thread; a later record starts another. False where it is still busy after `timeout_s`."""

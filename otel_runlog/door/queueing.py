@@ -52,7 +52,9 @@ class SpanQueue:
             if self._waiting_bytes + weight > self._most_bytes:
                 return False
             self._waiting_bytes += weight
-        self._worker.send(Waiting(span, received_ns, weight))
+        waiting = Waiting(span, received_ns, weight)
+        if not self._worker.send(waiting):
+            self._take(waiting)  # better late on this thread than never
         return True
 
     def flush(self, timeout_s: float) -> bool:
@@ -60,8 +62,7 @@ class SpanQueue:
         if self._waiting_bytes == 0:
             return True
         receipt = Receipt(timeout_s)
-        self._worker.send(receipt)
-        return receipt.wait()
+        return self._worker.send(receipt) and receipt.wait()
 
     def stop(self, timeout_s: float) -> bool:
         """Write what waits and end the thread; False where that takes longer than `timeout_s`."""
@@ -78,9 +79,12 @@ class SpanQueue:
             if isinstance(message, Receipt):
                 message.answer(good=True)
                 continue
-            self._write(message.span, message.received_ns)
-            with self._lock:
-                self._waiting_bytes -= message.weight_bytes
+            self._take(message)
+
+    def _take(self, waiting: Waiting) -> None:
+        self._write(waiting.span, waiting.received_ns)
+        with self._lock:
+            self._waiting_bytes -= waiting.weight_bytes
 
 
 def weigh(span: ReadableSpan) -> int:

@@ -50,11 +50,12 @@ class Worker(Generic[_Message]):
         self._body = body
         self.after_fork()
 
-    def send(self, message: _Message) -> None:
-        """Hand a message over; starts the thread where there is none."""
+    def send(self, message: _Message) -> bool:
+        """Hand a message over, starting the thread where there is none; False where there can be none any more."""
+        if self._thread is None and not self._start():
+            return False
         self._inbox.put(message)
-        if self._thread is None:
-            self._start()
+        return True
 
     def stop(self, timeout_s: float) -> bool:
         """Let the thread end after all that was sent; False where it did not within `timeout_s`."""
@@ -77,16 +78,17 @@ class Worker(Generic[_Message]):
         self._inbox = SimpleQueue()
         self._lock = threading.RLock()
 
-    def _start(self) -> None:
+    def _start(self) -> bool:
         with self._lock:
-            if self._thread is not None:
-                return
-            self._thread = threading.Thread(target=self._run, args=(self._inbox,), name=self._name, daemon=True)
-            try:
-                self._thread.start()
-            except RuntimeError as error:  # the interpreter is ending, or there are too many threads
-                self._thread = None
-                LOGGER.warning("cannot start the thread %s: %s", self._name, error)
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, args=(self._inbox,), name=self._name, daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # the interpreter is ending, or there are too many threads
+                    LOGGER.warning("cannot start the thread %s: %s", self._name, error)
+                    return False
+                self._thread = thread
+            return True
 
     def _run(self, inbox: SimpleQueue[_Message | None]) -> None:
         context.attach(context.set_value(_SUPPRESS_INSTRUMENTATION_KEY, True))
