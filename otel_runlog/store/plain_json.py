@@ -25,7 +25,7 @@ _decode = msgspec.json.Decoder().decode
 
 def dumps(value: AttrValue) -> str:
     """One attribute value as JSON text. Lone surrogates, which no UTF-8 holds, become `?`."""
-    plain = value if type(value) in _AS_THEY_ARE else _to_plain(value)
+    plain = value if _is_plain(value) else _to_plain(value)
     try:
         return _encode(plain).decode()
     except UnicodeEncodeError:
@@ -43,25 +43,31 @@ def loads_attributes(text: str | None) -> Attributes:
     return cast("Attributes", loads(text)) if text else {}
 
 
-def _to_plain(value: AttrValue) -> AttrValue:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"$float": _name_of(value)}
-    if isinstance(value, (list, tuple)):
-        return value if _are_plain(value) else [_to_plain(item) for item in value]
-    if isinstance(value, dict):
-        return _dict_to_plain(value)
-    return {"$bytes": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
-
-
-def _dict_to_plain(value: dict[str, AttrValue]) -> dict[str, AttrValue]:
-    plain = value
-    if not _are_plain(value.values()):
-        plain = {key: item if type(item) in _AS_THEY_ARE else _to_plain(item) for key, item in value.items()}
-    return {"$dict": plain} if _looks_marked(value) else plain
+def _is_plain(value: AttrValue) -> bool:
+    """Whether JSON knows all of the value; asked first because hardly any value has to be copied."""
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
+        return True
+    if kind is float:
+        return math.isfinite(cast("float", value))
+    if kind is list:
+        return _are_plain(cast("list[AttrValue]", value))
+    return isinstance(value, dict) and not _looks_marked(value) and _are_plain(value.values())
 
 
 def _are_plain(values: Iterable[AttrValue]) -> bool:
-    return _AS_THEY_ARE.issuperset(map(type, values))
+    return all(type(item) in _AS_THEY_ARE or _is_plain(item) for item in values)
+
+
+def _to_plain(value: AttrValue) -> AttrValue:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": _name_of(value)}
+    if isinstance(value, (list, tuple)):
+        return [_to_plain(item) for item in value]
+    if isinstance(value, dict):
+        plain = {key: _to_plain(item) for key, item in value.items()}
+        return {"$dict": plain} if _looks_marked(value) else plain
+    return {"$bytes": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
 
 def _looks_marked(value: dict[str, AttrValue]) -> bool:

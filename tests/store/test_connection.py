@@ -1,5 +1,7 @@
 """Opening says who holds the file, what is wrong with it, and leaves it as it is."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,7 +11,7 @@ import duckdb
 import pytest
 
 from otel_runlog.errors import SchemaError, StoreDamagedError, StoreError, StoreLockedError
-from otel_runlog.store import migrations, statements
+from otel_runlog.store import connection, migrations, statements
 from otel_runlog.store.batch import Batch, Position, RunVersion
 from otel_runlog.store.connection import open_for_read, open_for_write
 from otel_runlog.store.duckdb_store import DuckDBRunLogStore
@@ -176,3 +178,70 @@ def test_the_file_can_be_read_by_the_1_5_line_and_keeps_its_row_groups_small(mad
         ).fetchall()
     assert tags == {"storage_version": "v1.5.0+"}
     assert options == {"row_group_size": "16384"}
+
+
+KILLED_WHILE_MIGRATING = """
+import os, signal, sys
+from otel_runlog.store import connection, statements
+
+make_view = statements.view
+statements.view = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == "books" else make_view(name)
+connection.open_for_write(sys.argv[1])
+"""
+
+
+def kill_while_migrating(db):
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_MIGRATING, str(db)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+
+
+def test_a_kill_while_views_are_made_anew_leaves_the_old_ones(made):
+    with duckdb.connect(made) as plain:
+        plain.execute("create or replace view models as select 1 as old")
+        plain.execute("update meta set value = '0' where key = 'views_version'")
+    kill_while_migrating(made)
+    with duckdb.connect(made, read_only=True) as plain:
+        assert plain.execute("from models").fetchall() == [(1,)]
+    with open_for_write(made) as store:
+        assert "provider" in store.duck.table("models").columns
+
+
+def test_a_kill_while_a_store_is_made_leaves_none(db):
+    kill_while_migrating(db)
+    assert not db.exists()
+    with StoreWriter(db) as writer:
+        assert writer.positions() == {}
+
+
+def test_of_two_that_make_the_store_at_once_the_slower_takes_the_others(made):
+    with StoreWriter(made) as writer:
+        writer.append(Batch(positions=[Position("a.seg", 1)]))
+    connection._create(made)
+    with StoreWriter(made) as writer:
+        assert writer.positions() == {"a.seg": 1}
+    assert [path.name for path in made.parent.iterdir()] == ["runs.duckdb"]
+
+
+def test_a_file_system_without_hard_links_is_fine(db, monkeypatch):
+    monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(PermissionError("no links here")))
+    StoreWriter(db).close()
+    assert [(path.name, oct(path.stat().st_mode & 0o777)) for path in db.parent.iterdir()] == [("runs.duckdb", "0o600")]
+
+
+def test_what_duckdb_refuses_in_a_statement_is_a_store_error(made):
+    with (
+        open_for_read(made) as store,
+        pytest.raises(StoreError, match=r"runs\.duckdb: Invalid Input Error: Cannot execute"),
+    ):
+        store.rows("set_meta", {"key": "quiet_time_s", "value": "1"})
+
+
+def test_a_file_that_breaks_while_it_is_open_is_called_damaged(made, run):
+    with StoreWriter(made) as writer:
+        writer.append(Batch(closed=[RunVersion(run(f"{n:032x}")) for n in range(50)]))
+    content = bytearray(made.read_bytes())
+    for block in range(12288, len(content) - 65536, 65536):
+        content[block + 100 : block + 200] = b"\xff" * 100
+    made.write_bytes(content)
+    with pytest.raises(StoreDamagedError, match=r"runs\.duckdb"), open_for_read(made) as store:
+        store.rows("steps_of_runs", {"run_ids": [f"{1:032x}"]})
