@@ -83,9 +83,13 @@ class StoreWriter:
             tables.append_runs("open", batch.open)
             tables.append_books(batch)
 
-    def known_traces(self, trace_ids: Iterable[str]) -> set[str]:
-        """Those of the traces that have spans in the store."""
-        return {str(trace_id) for (trace_id,) in self._store.rows("known_traces", _traces(trace_ids))}
+    def known_traces(self, trace_ids: Iterable[str], *, since_ns: int | None = None) -> set[str]:
+        """Those of the traces that have spans in the store.
+
+        With `since_ns` only spans that started then or later, or nobody knows when, are looked at.
+        """
+        found = self._store.rows("known_traces", _traces(trace_ids) | {"since_ns": since_ns})
+        return {str(trace_id) for (trace_id,) in found}
 
     def spans_of(self, trace_ids: Iterable[str]) -> list[StoredSpan]:
         """The stored spans and the start records of the traces."""

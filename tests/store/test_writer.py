@@ -92,6 +92,12 @@ def test_only_traces_that_are_stored_are_known(writer):
     assert writer.known_traces([]) == set()
 
 
+def test_known_traces_can_be_looked_for_from_a_time_on(writer):
+    early, late, unknown = stored(trace_id="1" * 32, started_ns=10), stored(trace_id="2" * 32, started_ns=20), stored()
+    writer.append(Batch(spans=[early, late, unknown]))
+    assert writer.known_traces(["1" * 32, "2" * 32, TRACE], since_ns=20) == {"2" * 32, TRACE}
+
+
 def test_an_end_takes_the_place_of_its_start_record(writer):
     writer.append(Batch(start_records=[stored(start_record=True), stored("52" * 8, start_record=True)]))
     writer.append(Batch(spans=[FULL], ended=[(TRACE, "51" * 8)]))
@@ -174,6 +180,11 @@ def test_a_value_that_no_column_holds_does_not_keep_the_batch_out(writer, run):
     assert [(s.span.name, s.span.flags) for s in writer.spans_of([TRACE])] == [("chat", 257), ("a?", 2**63 - 1)]
     duck = writer._store.duck
     assert duck.sql("select input_tokens, output_tokens from closed_runs").fetchall() == [(2**63 - 1, -(2**63))]
+
+
+def test_a_store_in_memory_imports_no_duckdb():
+    modules = "import otel_runlog.store.batch, otel_runlog.store.memory, otel_runlog.store.protocol, sys"
+    subprocess.run([sys.executable, "-c", f"{modules}; sys.exit('duckdb' in sys.modules)"], check=True)
 
 
 def test_books_add_up_by_source(writer):
