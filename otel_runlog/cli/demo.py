@@ -1,0 +1,59 @@
+"""`otel-runlog demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from otel_runlog.cli.opened import PATIENCE_S, reading
+from otel_runlog.cli.options import path_of_db
+from otel_runlog.demo import FILE, QUESTIONS, fresh_file, run_demo
+from otel_runlog.show import text
+from otel_runlog.show.answer import show_answer
+from otel_runlog.show.run import show_run
+from otel_runlog.show.screen import Screen
+from otel_runlog.show.table import Cell
+from otel_runlog.store.details import demo_query, parents_of_run
+
+NEXT_COMMANDS = (
+    ("runs", "both runs, one a line"),
+    ("show last", "the second one"),
+    ('sql "from models"', "what each model cost, day by day"),
+    ("doctor", "what your own agents could record"),
+)
+
+
+@click.command(epilog="Example: otel-runlog demo")
+@click.option("--db", metavar="FILE", help=f"Where to record.  [default: a new file, {FILE}]")
+@click.option("--keep", is_flag=True, help=f"Add to {FILE} where it is there, instead of making a new file.")
+def demo(db: str | None, *, keep: bool) -> None:
+    """Run a small agent and look at what was recorded.
+
+    A planner and its researcher answer two questions. Their models are scripted, so nothing leaves this machine.
+    """
+    path = path_of_db(db) if db is not None else Path(FILE) if keep else fresh_file(Path())
+    answers = run_demo(path)
+    screen = Screen()
+    for question, answer in zip(QUESTIONS, answers, strict=True):
+        screen.line(Cell("user     ", "dim"), question)
+        screen.line(Cell("planner  ", "dim"), answer)
+    screen.line()
+    _show_record(screen, path)
+    screen.line()
+    screen.line(f"What to try next ({text.clean(str(path))} has it all):")
+    for command, what in NEXT_COMMANDS:
+        screen.line(f"  otel-runlog {f'{command} --db {path}':<46}", Cell(f"# {what}", "dim"))
+
+
+def _show_record(screen: Screen, db: Path) -> None:
+    """The first of the two runs, and one answer in SQL."""
+    query = demo_query()
+    with reading(db) as reader:
+        _, first = reader.runs()[:2]
+        run, answer = reader.run(first.run_id), reader.query(query)
+    show_run(screen, run, parents_of_run(db, run.run_id, PATIENCE_S))
+    screen.line()
+    for line in query.strip().splitlines():
+        screen.line(Cell(line, "cyan"))
+    show_answer(screen, answer.columns, answer.types, answer.rows)

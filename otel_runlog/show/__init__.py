@@ -1,0 +1,1 @@
+"""What people and programs see: tables and trees for a terminal, plain text for a pipe, JSON and CSV for programs."""

@@ -1,0 +1,100 @@
+"""What the doctor found, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from otel_runlog.doctor import Examination, Finding, Journal
+from otel_runlog.show import cells, text
+from otel_runlog.show.screen import Screen
+from otel_runlog.show.table import Cell, Column, Fit
+from otel_runlog.store.health import Book, Service
+
+SERVICE_COLUMNS = (
+    Column("SERVICE", fit=Fit.SHORTEN, least=10),
+    Column("RUNS", right=True),
+    Column("IN A SESSION", right=True, rank=1),
+    Column("MODEL CALLS", right=True),
+    Column("WITH CONTENT", right=True),
+    Column("WITH USAGE", right=True),
+    Column("WITH COST", right=True),
+    Column("CONVENTIONS", fit=Fit.SHORTEN, least=10, rank=2),
+)
+BOOK_COLUMNS = (
+    Column("SOURCE", fit=Fit.SHORTEN, least=8),
+    Column("RECEIVED", right=True),
+    Column("STORED", right=True),
+    Column("DUPLICATE", right=True),
+    Column("CONFLICT", right=True),
+    Column("SUPERSEDED", right=True),
+    Column("REJECTED", fit=Fit.SHORTEN, least=8),
+    Column("DROPPED", fit=Fit.SHORTEN, least=8),
+)
+_SHOWN_NAMES = 5
+
+
+def show_examination(screen: Screen, found: Examination) -> None:
+    """Show what is captured, what is missing and how to get it, the journal and the books."""
+    screen.line(Cell("store    ", "dim"), f"{text.clean(found.db)}, {text.size(found.db_bytes)}")
+    screen.line(Cell("journal  ", "dim"), _journal(found.journal))
+    for path in found.journal.damaged:
+        screen.line(Cell("damaged  ", "red"), text.clean(path))
+    screen.line()
+    if found.services:
+        screen.table(SERVICE_COLUMNS, [_service_row(service) for service in found.services])
+    else:
+        screen.note("nothing is recorded yet")
+    screen.line()
+    _show_findings(screen, found.findings)
+    if found.books:
+        screen.line()
+        screen.table(BOOK_COLUMNS, [_book_row(book) for book in found.books])
+
+
+def _journal(journal: Journal) -> str:
+    if not journal.segments:
+        return "nothing pending"
+    written = f", {journal.living} being written" if journal.living else ""
+    return f"{text.count(journal.segments)} segments, {text.size(journal.pending_bytes)}{written}"
+
+
+def _show_findings(screen: Screen, findings: Sequence[Finding]) -> None:
+    if not findings:
+        screen.line(Cell("Nothing is missing.", "green"))
+        return
+    for finding in findings:
+        screen.line(Cell(f"{finding.text}: {text.count(finding.number)}", "yellow"), f"  {_where(finding)}")
+        screen.line(Cell("  turn on: " if "=" in finding.setting else "  remedy: ", "dim"), finding.setting)
+
+
+def _where(finding: Finding) -> str:
+    names = ", ".join(finding.names[:_SHOWN_NAMES]) + (", ..." if len(finding.names) > _SHOWN_NAMES else "")
+    example = f"run {finding.example[:8]}" if finding.example else ""
+    parts = (finding.service or "no service name", names, example)
+    return text.clean(f"[{'; '.join(part for part in parts if part)}]")
+
+
+def _service_row(service: Service) -> list[Cell]:
+    return [
+        cells.plain(service.service or "-"),
+        cells.count(service.runs),
+        cells.count(service.runs_with_session),
+        cells.count(service.model_calls),
+        _part(service.calls_with_content, service.model_calls),
+        _part(service.calls_with_usage, service.model_calls),
+        _part(service.calls_with_cost, service.model_calls),
+        cells.plain(", ".join(service.conventions)),
+    ]
+
+
+def _part(number: int, of: int) -> Cell:
+    return Cell(text.count(number), "" if number == of else "yellow")
+
+
+def _book_row(book: Book) -> list[Cell]:
+    counts = (book.received, book.stored, book.duplicate, book.conflict, book.superseded)
+    return [cells.plain(book.source), *map(cells.count, counts), _reasons(book.rejected), _reasons(book.dropped)]
+
+
+def _reasons(reasons: dict[str, int]) -> Cell:
+    return cells.plain(", ".join(f"{text.count(spans)} {reason}" for reason, spans in reasons.items()), "yellow")
