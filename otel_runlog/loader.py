@@ -136,8 +136,8 @@ class Loader:
     def _take(self, writer: StoreWriter, segment: Segment, read: SegmentRead, report: LoadReport) -> None:
         assembler = self.assembler(writer)
         for damage in read.damage:
-            if damage.loses_data:
-                assembler.drop(SOURCE, "journal_damage", damage.records_lost or 1)
+            lost = 1 if damage.records_lost is None else damage.records_lost
+            assembler.drop(SOURCE, f"journal_{damage.kind}", lost)  # 0 says: seen, and nothing was lost
         for record in read.records:
             take_request(assembler, SOURCE, record)
         report.spans += assembler.span_count

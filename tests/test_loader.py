@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from otel_runlog.journal.folder import journal_folder
+from otel_runlog.journal.layout import FOOTER_BYTES
 from otel_runlog.journal.writer import JournalWriter
 from otel_runlog.loader import Loader
 from otel_runlog.model import LogRecord, RunLog, RunStatus, Span
@@ -176,8 +177,21 @@ def test_a_damaged_segment_is_set_aside_and_counted(tmp_path: Path) -> None:
     assert len(report.damaged) == 1
     assert Path(report.damaged[0]).exists()
     kept = books(db)
-    assert kept["dropped"] == '{"journal_damage":1}'
+    assert kept["dropped"] == '{"journal_bad_record":1}'
     assert (kept["received"], kept["stored"]) == (5, 4)
+
+
+def test_a_segment_whose_writer_was_killed_is_reported_though_nothing_is_lost(tmp_path: Path) -> None:
+    db = tmp_path / "runs.duckdb"
+    t = TraceBuilder()
+    t.agent("a")
+    journalled(db, t).close()
+    [segment] = journal_folder(db).glob("*.seg")
+    killed = segment.read_bytes()[:-FOOTER_BYTES]
+    segment.write_bytes(killed)
+    assert len(Loader(db, prices=PRICES).turn().finished) == 1
+    assert books(db)["dropped"] == '{"journal_no_footer":0}'
+    assert list(journal_folder(db).glob("*.seg*")) == []
 
 
 def test_undecodable_bodies_are_counted_and_cost_nothing_else(tmp_path: Path) -> None:
