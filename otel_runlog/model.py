@@ -89,9 +89,7 @@ class Content(enum.StrEnum):
 
 
 def _plus(a: int | None, b: int | None) -> int | None:
-    if a is None:
-        return b
-    return a if b is None else a + b
+    return b if a is None else a if b is None else a + b
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -335,8 +333,8 @@ class AgentUsage(msgspec.Struct, frozen=True):
 class RunLog(msgspec.Struct):
     """The aggregate of one run. Its totals are the sums over its counted steps; the names are those of the view `runs`.
 
-    It carries no prompt text. `complete` is False when anything of the run was dropped, cut or rejected, when its root
-    is missing, or when quiet time closed it. `warnings` make a number doubtful, `notes` do not.
+    It carries no prompt text. `complete` is False when anything of it was dropped, cut or rejected, its root is missing,
+    or quiet time closed it. `warnings` make a number doubtful, `notes` do not.
     """
 
     run_id: str
