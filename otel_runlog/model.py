@@ -333,8 +333,8 @@ class AgentUsage(msgspec.Struct, frozen=True):
 class RunLog(msgspec.Struct):
     """The aggregate of one run. Its totals are the sums over its counted steps; the names are those of the view `runs`.
 
-    It carries no prompt text. `complete` is False when anything of it was dropped, cut or rejected, its root is missing,
-    or quiet time closed it. `warnings` make a number doubtful, `notes` do not.
+    It carries no prompt text. `complete` is False when anything of it was dropped, cut or rejected, its root is
+    missing, or quiet time closed it. `warnings` make a number doubtful, `notes` do not.
     """
 
     run_id: str

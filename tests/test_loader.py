@@ -1,7 +1,8 @@
-"""The store says what project() says, whatever the order, the split and the repetition of arrival; the books balance."""
+"""The store says what project() says, whatever the order, split and repetition of arrival; the books balance."""
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,7 +79,7 @@ def test_the_store_agrees_with_project_in_any_order_split_and_repetition(name: s
         db = Path(folder) / "runs.duckdb"
         loader = Loader(db, prices=PRICES)
         edges = [0, *sorted(cuts), len(items)]
-        for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False)):
+        for i, (a, b) in enumerate(itertools.pairwise(edges)):
             loader = Loader(db, prices=PRICES) if i in restarts else loader
             part = items[a:b]
             load(

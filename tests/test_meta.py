@@ -121,9 +121,8 @@ def test_functions_and_files_stay_short() -> None:
         text = path.read_text("utf-8")
         if text.count("\n") > 400:
             long.append(f"{name}: {text.count(chr(10))} lines")
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 60:
-                long.append(f"{name}.{node.name}")
+        functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)]
+        long += [f"{name}.{f.name}" for f in functions if (f.end_lineno or 0) - f.lineno >= 60]
     assert long == []
 
 
