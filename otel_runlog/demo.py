@@ -17,8 +17,11 @@ from typing import Final, TypeAlias
 import msgspec
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
+from otel_runlog.config import DISABLED_VARIABLES, ProcessorConfig
+from otel_runlog.errors import ConfigError
 from otel_runlog.processor import RunLogSpanProcessor
 
 SERVICE: Final = "otel-runlog-demo"
@@ -107,7 +110,7 @@ class Agent(msgspec.Struct):
             span.set_attributes(self._about("chat"))
             span.set_attribute("gen_ai.input.messages", json.dumps(self.history))
             reply, usage = model.answer([_message("system", self.instructions), *self.history])
-            self.sleep(0.02 + usage.output / 1000)
+            self.sleep(0.01 + usage.output / 4000)
             span.set_attributes(
                 {
                     "gen_ai.response.model": model.answered_by,
@@ -203,7 +206,12 @@ def run_demo(db: Path, *, sleep: Callable[[float], None] = time.sleep) -> list[s
     Args:
         db: the store.
         sleep: stands for the time that models and tools take.
+
+    Raises:
+        ConfigError: the environment switches recording off.
     """
+    if ProcessorConfig.from_arguments(db).disabled:
+        raise ConfigError(f"nothing is recorded while {' or '.join(DISABLED_VARIABLES)} is true: unset it")
     processor = RunLogSpanProcessor(db)
     try:
         return converse(processor, sleep=sleep)
@@ -214,7 +222,8 @@ def run_demo(db: Path, *, sleep: Callable[[float], None] = time.sleep) -> list[s
 
 def converse(processor: SpanProcessor, *, sleep: Callable[[float], None] = time.sleep) -> list[str]:
     """The same with a span processor of one's own."""
-    provider = TracerProvider(resource=Resource.create({"service.name": SERVICE}), shutdown_on_exit=False)
+    resource = Resource.create({"service.name": SERVICE})
+    provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(processor)
     planner = _planner(provider.get_tracer(__name__), sleep)
     return [planner.run(question) for question in QUESTIONS]

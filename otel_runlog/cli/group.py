@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +76,7 @@ class LazyGroup(click.Group):
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         _accept_any_text()
-        with _said_in_one_sentence():
+        with _said_in_one_sentence(), _warnings_said():
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -103,6 +104,23 @@ def _said_in_one_sentence() -> Iterator[None]:
         _fail("interrupted", INTERRUPTED)
     except OSError as error:
         _fail(_of_the_system(error), USAGE_OR_ENVIRONMENT)
+
+
+class _Warnings(logging.Handler):
+    """Says what the package logs, on one line and without what a terminal would obey."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(f"warning: {clean(record.getMessage())}", err=True)
+
+
+@contextlib.contextmanager
+def _warnings_said() -> Iterator[None]:
+    logger, handler = logging.getLogger("otel_runlog"), _Warnings(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _with_help(error: click.UsageError) -> str:

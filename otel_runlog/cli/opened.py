@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from otel_runlog.config import StoreConfig
 from otel_runlog.errors import StoreError
 from otel_runlog.journal.folder import journal_folder, segments
 
@@ -18,7 +19,7 @@ PATIENCE_S: Final = 2.0
 """How long a command waits for another process to let go of the store (CONTRACT, CLI)."""
 
 
-def load_pending(db: Path, prices: Sequence[Path] = ()) -> str | None:
+def load_pending(db: Path) -> str | None:
     """Load what lies in the journal. Returns why that could not be done, where another process holds the store.
 
     Raises:
@@ -26,7 +27,7 @@ def load_pending(db: Path, prices: Sequence[Path] = ()) -> str | None:
     """
     pending = segments(journal_folder(db))
     if pending:
-        return new_loader(db, prices).turn(PATIENCE_S).held_by
+        return new_loader(db, StoreConfig.from_env().prices).turn(PATIENCE_S).held_by
     if not db.exists():
         raise StoreError(f"there is no store at {db}: --db names another one, `ingest` and `demo` make one")
     return None
@@ -41,14 +42,14 @@ def new_loader(db: Path, prices: Sequence[Path]) -> Loader:
 
 
 @contextlib.contextmanager
-def reading(db: Path, prices: Sequence[Path] = ()) -> Iterator[StoreReader]:
+def reading(db: Path) -> Iterator[StoreReader]:
     """The store with all that is pending, open for reading.
 
     Raises:
         StoreLockedError: another process holds it for longer than `PATIENCE_S`.
         StoreError: there is none, or it cannot be read.
     """
-    held_by = load_pending(db, prices)
+    held_by = load_pending(db)
     from otel_runlog.store.reader import StoreReader
 
     with StoreReader(db, timeout_s=0.0 if held_by else PATIENCE_S) as reader:

@@ -14,15 +14,13 @@ from otel_runlog.cli.options import (
     Format,
     Label,
     Moment,
-    TableOrJson,
     db_option,
     format_option,
-    table_or_json_option,
 )
 from otel_runlog.cli.output import write_rows
 from otel_runlog.model import RunLogQuery, RunStatus
 from otel_runlog.show.data import to_json
-from otel_runlog.show.records import RUN_FIELDS, run_record, run_with_steps
+from otel_runlog.show.records import RUN_FIELDS, STEP_FIELDS, run_record, run_with_steps, step_record
 from otel_runlog.show.run import show_run
 from otel_runlog.show.runs import show_runs, show_sessions
 from otel_runlog.show.screen import Screen
@@ -83,16 +81,18 @@ def runs(  # noqa: PLR0917 - one argument an option
 
 @click.command(epilog="Example: otel-runlog show last")
 @click.argument("run", metavar="RUN")
-@table_or_json_option
+@format_option
 @db_option
-def show(run: str, form: TableOrJson, db: Path) -> None:
+def show(run: str, form: Format, db: Path) -> None:
     """Show one run: what it did, step by step, what that cost and what failed.
 
-    RUN is the beginning of a run id, 4 characters or more, or `last`.
+    RUN is the beginning of a run id, 4 characters or more, or `last`. JSON is one object, CSV has the steps.
     """
     with reading(db) as reader:
         found = reader.run(reader.find(run))
-    if form is TableOrJson.TABLE:
+    if form is Format.CSV:
+        write_rows(form, STEP_FIELDS, [step_record(step) for step in found.steps])
+    elif form is Format.TABLE:
         show_run(Screen(), found, parents_of_run(db, found.run_id, PATIENCE_S))
     else:
         previews = previews_of_runs(db, [found.run_id], PATIENCE_S)

@@ -10,7 +10,7 @@ import click
 from otel_runlog.cli.opened import reading
 from otel_runlog.cli.options import Format, db_option, format_option
 from otel_runlog.cli.output import write_rows
-from otel_runlog.show.answer import records, show_answer
+from otel_runlog.show.answer import records, show_answer, unique_names
 from otel_runlog.show.screen import Screen
 from otel_runlog.store.one_statement import require_one_statement
 
@@ -31,4 +31,5 @@ def sql(query: str, form: Format, db: Path) -> None:
     if form is Format.TABLE:
         show_answer(Screen(), answer.columns, answer.types, answer.rows)
     else:
-        write_rows(form, answer.columns, records(answer.columns, answer.types, answer.rows))
+        names = unique_names(answer.columns)
+        write_rows(form, names, records(names, answer.types, answer.rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -15,8 +16,20 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL", "D
 _NUMBER_STARTS = (*_NUMBERS, "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT")
 
 
+_PAIR = (Column("COLUMN"), Column("VALUE", fit=Fit.SHORTEN))
+
+
+def unique_names(columns: Sequence[str]) -> list[str]:
+    """The names of columns, a repeated one numbered as DuckDB does in tables: id, id_1, id_2."""
+    names: dict[str, None] = {}
+    for column in columns:
+        numbered = (f"{column}_{number}" for number in itertools.count(1))
+        names[next(name for name in itertools.chain([column], numbered) if name not in names)] = None
+    return list(names)
+
+
 def records(columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Value]]) -> list[Record]:
-    """The rows by column name, JSON columns marked as such; of columns with one name the last has it."""
+    """The rows by column name, JSON columns marked as such. Names must differ."""
     is_json = [kind == "JSON" for kind in types]
     return [
         {
@@ -28,11 +41,15 @@ def records(columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequenc
 
 
 def show_answer(screen: Screen, columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
-    """Show the answer to a query as a table."""
+    """Show the answer to a query as a table; one row that does not fit stands upright."""
     if not columns:
         return
-    laid = [_column(name, kind) for name, kind in zip(columns, types, strict=True)]
-    screen.table(laid, [[_cell(name, v) for name, v in zip(columns, row, strict=True)] for row in rows])
+    titles = [_column(name, kind) for name, kind in zip(columns, types, strict=True)]
+    cells = [[_cell(name, v) for name, v in zip(columns, row, strict=True)] for row in rows]
+    if len(rows) == 1 and not screen.fits(titles, cells):
+        screen.table(_PAIR, [(Cell(title.title), cell) for title, cell in zip(titles, cells[0], strict=True)])
+    else:
+        screen.table(titles, cells)
 
 
 def _column(name: str, kind: str) -> Column:

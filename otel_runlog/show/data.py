@@ -19,6 +19,7 @@ Value: TypeAlias = object
 """What DuckDB or a RunLog may hold: text, numbers, Decimal, times, UUIDs, bytes, lists and dicts of these."""
 Record: TypeAlias = Mapping[str, Value]
 
+_LARGEST_INT = 2**63 - 1
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that JSON may hold as they are and a terminal would obey."""
 
@@ -66,6 +67,8 @@ def _plain(value: Value) -> Value:  # noqa: PLR0911 - one line a type
         return value if math.isfinite(value) else None
     if isinstance(value, dt.datetime):
         return _iso(value)
+    if isinstance(value, int) and abs(value) > _LARGEST_INT:
+        return msgspec.Raw(str(value).encode())
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, Mapping):

@@ -81,6 +81,8 @@ def _rows(quote: Quote, *, in_force: bool) -> Iterator[PriceRow]:
         sizes = f"{'>=' if tier.inclusive else '>'} {tier.threshold}"
         yield _priced(msgspec.structs.replace(plain, input_tokens=sizes), tier, request=quote.rates.request)
     for name, rates in quote.tier_rates.items():
+        if rates == quote.rates:
+            continue
         yield _priced(msgspec.structs.replace(plain, service_tier=name), rates, request=rates.request)
     for name, factor in quote.rates.service_tiers.items():
         yield msgspec.structs.replace(plain, service_tier=name, factor=factor)
@@ -121,7 +123,7 @@ def show_prices(screen: Screen, rows: Sequence[PriceRow], on: dt.date) -> None:
     cut = [_cells(row) for row in rows]
     kept = [i for i, column in enumerate(PRICE_COLUMNS) if column.rank == 0 or any(row[i].text for row in cut)]
     screen.table([PRICE_COLUMNS[i] for i in kept], [[row[i] for i in kept] for row in cut])
-    screen.note(f"US dollars per 1M tokens; * is in force on {on} where the telemetry names no other provider")
+    screen.note(f"US dollars per 1M tokens; * is in force on {on}, unless the telemetry names another provider")
 
 
 def _cells(row: PriceRow) -> list[Cell]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from otel_runlog.model import AgentUsage, Cost, RunLog, Step, Usage
+from otel_runlog.model import AgentUsage, Cost, RunLog, Step, StepKind, Usage
 from otel_runlog.show.data import Json, Record, Value
 from otel_runlog.store import plain_json
 from otel_runlog.store.details import Preview
@@ -89,3 +89,6 @@ def _value(name: str, value: Value) -> Value:
 
 RUN_FIELDS = tuple(run_record(RunLog("")))
 """The names in a run's record, in order."""
+
+STEP_FIELDS = tuple(step_record(Step("", "", StepKind.OTHER)))
+"""The names in a step's record, in order."""

@@ -20,12 +20,14 @@ def show_run(screen: Screen, run: RunLog, parents: Parents) -> None:
     """Show a run; `parents` are the parent links of its traces' spans."""
     screen.line(Cell(f"run {run.run_id}", "bold"), "  ", cells.status(run.status))
     for label, fact in _facts(run):
-        screen.line(Cell(f"  {label:<{_LABEL_CELLS}}", "dim"), fact)
+        screen.short_line(Cell(f"  {label:<{_LABEL_CELLS}}", "dim"), Cell(fact))
     screen.line()
     _show_steps(screen, run, parents)
     if len(run.agents) > 1:
         screen.line()
         _show_agents(screen, run.agents)
+    if screen.width is not None:  # where the table shortened them
+        _show_remarks(screen, "errors", list(_errors(run.steps)), "red")
     _show_remarks(screen, "warnings", run.warnings, "yellow")
     _show_remarks(screen, "notes", run.notes, "dim")
 
@@ -109,7 +111,7 @@ class _StepColumn(NamedTuple):
 
 
 STEP_COLUMNS = (
-    _StepColumn(Column("#", right=True)),
+    _StepColumn(Column("CALL", right=True, rank=7), is_rare=True),
     _StepColumn(Column("KIND", rank=5)),
     _StepColumn(Column("STEP", fit=Fit.SHORTEN, least=20)),
     _StepColumn(Column("AGENT", fit=Fit.SHORTEN, least=6, rank=6), is_rare=True),
@@ -137,7 +139,7 @@ def _show_steps(screen: Screen, run: RunLog, parents: Parents) -> None:
 def _step_row(node: Node, run: RunLog, *, draws: bool) -> list[Cell]:
     step = node.step
     row = [
-        Cell(str(step.step_index)),
+        cells.count(step.call_index),
         Cell(str(step.kind)),
         Cell(node.branch(draws=draws) + text.clean(_name(step)), _style(step)),
         cells.plain(step.agent),
@@ -174,12 +176,18 @@ def _remark(step: Step) -> str:
     if step.duplicate_of is not None:
         return f"duplicate of {step.duplicate_of}"
     ended = None if step.status is StepStatus.COMPLETED else str(step.status)
-    error = ": ".join(filter(None, (step.error_type, step.error_message)))
-    return ", ".join(filter(None, (ended and _colon(ended, error), *_parts(step.usage))))
+    failure = ": ".join(filter(None, (ended, _error(step))))
+    return ", ".join(filter(None, (failure, *_parts(step.usage))))
 
 
-def _colon(status: str, error: str) -> str:
-    return f"{status}: {error}" if error else status
+def _errors(steps: Sequence[Step]) -> Iterator[str]:
+    for step in steps:
+        if step.duplicate_of is None and step.error_message:
+            yield f"{_name(step)}: {_error(step)}"
+
+
+def _error(step: Step) -> str:
+    return ": ".join(filter(None, (step.error_type, step.error_message)))
 
 
 def _parts(usage: Usage) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,12 @@ from otel_runlog.store.details import Session
 
 SHORT_ID = 8
 """Digits of a run id that a list shows."""
+_HASHED_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def short_id(run_id: str) -> str:
+    """The digits that are enough of an id made by hashing; an id that somebody gave is shown whole."""
+    return run_id[:SHORT_ID] if _HASHED_ID.fullmatch(run_id) else run_id
 
 
 class _RunColumn(NamedTuple):
@@ -21,14 +28,14 @@ class _RunColumn(NamedTuple):
 
 
 RUN_COLUMNS = (
-    _RunColumn(Column("RUN"), lambda run: cells.plain(run.run_id[:SHORT_ID])),
+    _RunColumn(Column("RUN", fit=Fit.SHORTEN, least=SHORT_ID), lambda run: cells.plain(short_id(run.run_id))),
     _RunColumn(Column("AGENT", fit=Fit.SHORTEN, least=10), lambda run: cells.plain(run.agent)),
     _RunColumn(Column("STATUS"), lambda run: cells.status(run.status)),
     _RunColumn(Column("STARTED (UTC)", rank=4), lambda run: Cell(text.moment(run.started_at))),
     _RunColumn(Column("TIME", right=True, rank=2), lambda run: Cell(text.duration(run.duration_ms))),
     _RunColumn(Column("LLM", right=True, rank=6), lambda run: cells.count(run.llm_calls)),
     _RunColumn(Column("TOOL", right=True, rank=7), lambda run: cells.count(run.tool_calls)),
-    _RunColumn(Column("IN", right=True, rank=3), lambda run: cells.count(run.tokens.input_tokens)),
+    _RunColumn(Column("TOKENS IN", right=True, rank=3), lambda run: cells.count(run.tokens.input_tokens)),
     _RunColumn(Column("OUT", right=True, rank=3), lambda run: cells.count(run.tokens.output_tokens)),
     _RunColumn(Column("COST", right=True), lambda run: cells.cost(run.cost_estimate)),
     _RunColumn(Column("WARN", right=True, rank=5), lambda run: cells.few(len(run.warnings), "yellow")),
@@ -55,7 +62,7 @@ SESSION_COLUMNS = (
     Column("RUNS", right=True),
     Column("STARTED (UTC)", rank=3),
     Column("LAST END (UTC)", rank=4),
-    Column("IN", right=True, rank=2),
+    Column("TOKENS IN", right=True, rank=2),
     Column("OUT", right=True, rank=2),
     Column("COST", right=True),
 )

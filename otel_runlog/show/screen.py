@@ -7,10 +7,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from otel_runlog.show.table import Cell, Column, Line, lay_out
+from otel_runlog.show.table import Cell, Column, Line, cut, lay_out
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_SHOWN_TITLES = 6
 
 
 class Screen:
@@ -48,18 +50,31 @@ class Screen:
         text = Text.assemble(*((cell.text, cell.style) for cell in styled))
         self._console.print(text, soft_wrap=True)
 
+    def short_line(self, *cells: Cell) -> None:
+        """Write one line, shortened where it would not fit."""
+        self.line(*(cells if self.width is None else cut(cells, self.width)))
+
     def lines(self, lines: Sequence[Line]) -> None:
         """Write lines."""
         for line in lines:
             self.line(*line)
+
+    def fits(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> bool:
+        """Whether a table needs to leave no column out."""
+        return not lay_out(columns, rows, self.width).left_out
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
         """Write a table that fits, and say which columns did not."""
         laid = lay_out(columns, rows, self.width)
         self.lines(laid.lines)
         if laid.left_out:
-            self.note(f"no room for {', '.join(laid.left_out)}: widen the terminal, or use --format json")
+            self.note(f"no room for {_names(laid.left_out)}: widen the terminal, or use --format json")
 
     def note(self, text: str) -> None:
         """Write a remark on what stands above."""
         self.line(Cell(text, "dim"))
+
+
+def _names(titles: Sequence[str]) -> str:
+    shown = ", ".join(titles[:_SHOWN_TITLES])
+    return shown if len(titles) <= _SHOWN_TITLES else f"{shown} and {len(titles) - _SHOWN_TITLES} more"

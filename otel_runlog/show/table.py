@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import itertools
 from collections.abc import Sequence
 
 import msgspec
@@ -70,6 +69,23 @@ def lay_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: in
     )
 
 
+def cut(line: Sequence[Cell], width: int) -> Line:
+    """A line in at most `width` cells."""
+    kept: list[Cell] = []
+    left = width
+    for cell in line:
+        kept.append(Cell(shortened(cell.text, left), cell.style))
+        left -= cell_len(kept[-1].text)
+    return tuple(kept)
+
+
+def shortened(text: str, width: int) -> str:
+    """A text in at most `width` cells, with a sign that it was longer."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + _ELLIPSIS if width > 0 else ""
+
+
 def _widest(column: Column, cells: Sequence[Cell]) -> int:
     return max(cell_len(text) for text in (column.title, *(cell.text for cell in cells)))
 
@@ -102,16 +118,18 @@ def _shrunk(columns: Sequence[Column], needed: Sequence[int], kept: Sequence[int
 
 
 def _line(cells: Sequence[tuple[Column, int, Cell]]) -> Line:
-    padded = [Cell(_fitted(cell.text, width, column), cell.style) for column, width, cell in cells]
-    last = padded[-1]
-    padded[-1] = Cell(last.text.rstrip(), last.style)
-    gaps = itertools.repeat(Cell(GAP))
-    return tuple(itertools.chain.from_iterable(zip(padded, gaps, strict=False)))[:-1]
+    """The cells with gaps between them and nothing behind the last that says something."""
+    line: list[Cell] = []
+    for column, width, cell in cells:
+        line += [Cell(_fitted(cell.text, width, column), cell.style), Cell(GAP)]
+    while line and not line[-1].text.strip():
+        line.pop()
+    if line:
+        line[-1] = Cell(line[-1].text.rstrip(), line[-1].style)
+    return tuple(line)
 
 
 def _fitted(text: str, width: int, column: Column) -> str:
-    length = cell_len(text)
-    if length > width:
-        return set_cell_size(text, max(width - 1, 0)) + _ELLIPSIS
-    padding = " " * (width - length)
+    text = shortened(text, width)
+    padding = " " * (width - cell_len(text))
     return padding + text if column.right else text + padding

@@ -50,11 +50,13 @@ def planner():
     calls = {"usage_source": UsageSource.SPAN, "model": "m-std"}
     steps = (
         step("50", 1, StepKind.AGENT, "invoke_agent planner", end_ms=65_000, agent="planner"),
-        step("51", 2, StepKind.LLM, "chat", "50", 10, 1_510, usage=usage, cost=estimated("0.0123"), **calls),
-        step("52", 3, StepKind.TOOL, "execute_tool look_up", "50", 1_600, 1_640, tool_name="look_up",
+        step("51", 2, StepKind.LLM, "chat", "50", 10, 1_510, call_index=1, usage=usage,
+             cost=estimated("0.0123"), **calls),
+        step("52", 3, StepKind.TOOL, "execute_tool look_up", "50", 1_600, 1_640, call_index=2, tool_name="look_up",
              status=StepStatus.FAILED, error_type="TimeoutError", error_message="no answer\x1b[31m in 10 s"),
         step("53", 4, StepKind.AGENT, "invoke_agent helper", "50", 2_000, 3_000, agent="helper"),
-        step("54", 5, StepKind.LLM, "chat", "53", 2_100, 2_900, usage=Usage(100, 5), cost=estimated("0.0001"), **calls),
+        step("54", 5, StepKind.LLM, "chat", "53", 2_100, 2_900, call_index=3, usage=Usage(100, 5),
+             cost=estimated("0.0001"), **calls),
         step("55", 6, StepKind.LLM, "ChatCompletion", "53", 2_110, 2_890, duplicate_of="54" * 8),
     )  # fmt: skip
     return RunLog(

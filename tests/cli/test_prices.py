@@ -64,7 +64,7 @@ def test_prices_are_a_table(call, table):
         "*  any       m-std              > 200000 input tokens      5      15              acme 2026-11",
         "*  any       m-std              tier batch x 0.5                                  acme 2026-11",
         "   any       m-std  2026-11-05                             2       8              acme 2026-11",
-        "US dollars per 1M tokens; * is in force on 2026-11-04 where the telemetry names no other provider",
+        "US dollars per 1M tokens; * is in force on 2026-11-04, unless the telemetry names another provider",
     ]
 
 

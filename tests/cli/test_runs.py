@@ -9,9 +9,9 @@ import pytest
 PLANNER, CHAT, LOST = "a1" * 16, "b2" * 16, "c3" * 16
 
 RUNS = """\
-RUN       AGENT    STATUS      STARTED (UTC)          TIME  LLM  TOOL      IN  OUT      COST  WARN
-b2b2b2b2  chatbot  failed      2026-11-05 13:00:00  250 ms    2     0                 !$1.50     1
-a1a1a1a1  planner  completed   2026-11-05 12:00:00  1m 05s    2     1  12,445  683  ~$0.0124
+RUN       AGENT    STATUS      STARTED (UTC)          TIME  LLM  TOOL  TOKENS IN  OUT      COST  WARN
+b2b2b2b2  chatbot  failed      2026-11-05 13:00:00  250 ms    2     0                    !$1.50     1
+a1a1a1a1  planner  completed   2026-11-05 12:00:00  1m 05s    2     1     12,445  683  ~$0.0124
 c3c3c3c3  planner  incomplete  2026-11-04 12:00:00            0     0
 ~ estimated from a price table
 ! not all calls have a price and usage: the cost is at least this
@@ -114,13 +114,13 @@ run a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1  completed
   cost      $0.0124 (estimated from acme 2026-11)
   labels    task=W2-71
 
-#  KIND   STEP                      AGENT         AT     TIME      IN  OUT      COST  REMARK
-1  agent  invoke_agent planner      planner    +0 ms   1m 05s
-2  llm      chat m-std                        +10 ms    1.5 s  12,345  678  ~$0.0123  8,000 cached, 32 reasoning
-3  tool     execute_tool look_up              +1.6 s    40 ms  failed: TimeoutError: no answer in 10 s
-4  agent    invoke_agent helper     helper    +2.0 s    1.0 s
-5  llm        chat m-std                      +2.1 s   800 ms     100    5  ~$0.00010
-6  llm        ChatCompletion                  +2.1 s   780 ms                         duplicate of 5454545454545454
+CALL  KIND   STEP                      AGENT         AT     TIME      IN  OUT      COST  REMARK
+      agent  invoke_agent planner      planner    +0 ms   1m 05s
+   1  llm      chat m-std                        +10 ms    1.5 s  12,345  678  ~$0.0123  8,000 cached, 32 reasoning
+   2  tool     execute_tool look_up              +1.6 s    40 ms  failed: TimeoutError: no answer in 10 s
+      agent    invoke_agent helper     helper    +2.0 s    1.0 s
+   3  llm        chat m-std                      +2.1 s   800 ms     100    5  ~$0.00010
+      llm        ChatCompletion                  +2.1 s   780 ms                         duplicate of 5454545454545454
 ~ estimated from a price table
 
 AGENT     CALLS      IN  OUT      COST  IN WITH SUB-AGENTS  OUT WITH SUB-AGENTS  COST WITH SUB-AGENTS
@@ -174,9 +174,9 @@ def test_warnings_are_shown(call, db):
 
 
 SESSIONS = """\
-SESSION  USER  RUNS  STARTED (UTC)        LAST END (UTC)           IN  OUT      COST
-s2                1  2026-11-05 13:00:00  2026-11-05 13:00:00                 !$1.50
-s1                1  2026-11-05 12:00:00  2026-11-05 12:01:05  12,445  683  ~$0.0124
+SESSION  USER  RUNS  STARTED (UTC)        LAST END (UTC)       TOKENS IN  OUT      COST
+s2                1  2026-11-05 13:00:00  2026-11-05 13:00:00                    !$1.50
+s1                1  2026-11-05 12:00:00  2026-11-05 12:01:05     12,445  683  ~$0.0124
 ~ estimated from a price table
 ! not all calls have a price and usage: the cost is at least this
 """

@@ -3,6 +3,9 @@
 import json
 
 import pytest
+from click.testing import CliRunner
+
+from otel_runlog.cli.main import main
 
 
 def test_an_answer_is_a_table(call, db):
@@ -62,3 +65,13 @@ def test_what_cannot_be_answered_is_one_sentence_and_exit_2(call, db, query, rea
     result = call("sql", query, "--db", db)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert result.stderr.startswith(f"error: {reason}")
+
+
+def test_columns_of_one_name_are_numbered(call, db):
+    result = call("sql", "select 1 as a, 2 as a, 3 as b, 4 as a", "--format", "json", "--db", db)
+    assert json.loads(result.stdout) == [{"a": 1, "a_1": 2, "b": 3, "a_2": 4}]
+
+
+def test_a_dash_reads_the_query_from_stdin(db):
+    result = CliRunner().invoke(main, ["sql", "-", "--db", str(db), "--format", "csv"], input="select 42 as answer")
+    assert result.stdout == "answer\n42\n"

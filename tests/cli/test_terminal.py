@@ -60,7 +60,7 @@ def test_a_terminal_has_colours_and_only_ours(db):
 def test_numbers_are_whole_or_not_there(db):
     for columns in range(30, 120, 15):
         output = ANSI.sub("", on_a_terminal(columns, "runs", "--db", str(db)))
-        assert ("IN" in output.split("\n")[0].split()) == ("12,445" in output)
+        assert ("TOKENS IN" in output.split("\n")[0]) == ("12,445" in output)
         assert "~$0.0124" in output
 
 
@@ -89,3 +89,15 @@ def test_a_reader_that_stops_early_is_no_error(db):
     error = program.stderr.read()
     program.stderr.close()
     assert (program.wait(), error) == (0, b"")
+
+
+def test_one_wide_row_stands_upright(db):
+    query = "from runs where session_id = 's1'"
+    lines = ANSI.sub("", on_a_terminal(80, "sql", query, "--db", str(db))).splitlines()
+    assert [" ".join(line.split()) for line in lines[:2]] == ["COLUMN VALUE", f"run_id {'a1' * 16}"]
+    assert max(map(len, lines)) <= 80
+
+
+def test_errors_are_whole_below_a_tree_that_shortens_them(db):
+    output = ANSI.sub("", on_a_terminal(60, "show", "a1a1", "--db", str(db)))
+    assert "errors\n  execute_tool look_up: TimeoutError: no answer in 10 s\n" in output
