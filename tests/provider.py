@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from types import TracebackType
 from typing import Any, Self
+from uuid import uuid4
 
 Json = dict[str, Any]
 Event = tuple[str | None, Json | str]
@@ -314,6 +315,7 @@ class ScriptedProvider:
 
     def __post_init__(self) -> None:
         self._lock = Lock()
+        self._series = uuid4().hex[:8]  # no two providers answer with one id: clients and tracers join by it
         self._server = _Server(self)
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
@@ -331,7 +333,7 @@ class ScriptedProvider:
             number = len(self.served)
             if number >= len(self.script):
                 return None
-            response_id = f"{_APIS[path][0]}_{number + 1:04}"
+            response_id = f"{_APIS[path][0]}_{self._series}_{number + 1:04}"
             served = Served(path, request, self.script[number], response_id, _usage_sent(path, request))
             self.served.append(served)
             return served

@@ -3,9 +3,9 @@
 from contextlib import contextmanager
 
 import pytest
-from conftest import NEEDS_FRAMEWORKS, Tracing
+from client_tracing import NEEDS_FRAMEWORKS, Tracing
 from provider import Answer, ScriptedProvider, ToolCall
-from seen import Tokens, served_by_anthropic
+from seen_runs import Tokens, served_by_anthropic
 
 anthropic = pytest.importorskip("anthropic", "2.0", reason=NEEDS_FRAMEWORKS)
 openinference = pytest.importorskip("openinference.instrumentation.anthropic", reason=NEEDS_FRAMEWORKS)

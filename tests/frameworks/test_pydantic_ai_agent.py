@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from conftest import NEEDS_FRAMEWORKS, Tracing
+from client_tracing import NEEDS_FRAMEWORKS, Tracing
 from provider import Answer, ScriptedProvider, ToolCall
-from seen import Tokens, served_by_openai
+from seen_runs import Tokens, served_by_openai
 
 openai = pytest.importorskip("openai", reason=NEEDS_FRAMEWORKS)
 pydantic_ai = pytest.importorskip("pydantic_ai", reason=NEEDS_FRAMEWORKS)

@@ -1,7 +1,7 @@
 """The scripted provider as the real clients read it: what they report is what the script says."""
 
 import pytest
-from conftest import NEEDS_FRAMEWORKS
+from client_tracing import NEEDS_FRAMEWORKS
 from provider import Answer, ScriptedProvider, ToolCall
 
 openai = pytest.importorskip("openai", reason=NEEDS_FRAMEWORKS)

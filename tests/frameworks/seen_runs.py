@@ -11,7 +11,8 @@ import duckdb
 from opentelemetry.sdk.trace import ReadableSpan
 from provider import Served
 
-from otel_runlog.model import RunLog, Usage
+from otel_runlog import RunLog, Usage, project
+from otel_runlog.span import from_sdk
 
 
 class Tokens(NamedTuple):
@@ -97,10 +98,6 @@ def _seen(run: RunLog) -> SeenRun:
 
 def projected_runs(spans: Iterable[ReadableSpan]) -> list[SeenRun]:
     """The runs that the pure projection makes of finished spans."""
-    from otel_runlog.runs import project
-
-    from otel_runlog.span import from_sdk
-
     return [_seen(run) for run in project([from_sdk(span) for span in spans])]
 
 
