@@ -30,17 +30,22 @@ class Check(msgspec.Struct, frozen=True):
     parameters: dict[str, object] = {}
 
 
-def _no_content(convention: str, setting: str) -> Check:
-    text = f"model calls without prompt and answer ({convention})"
-    return Check("no_content", "doctor_no_content", text, setting, {"convention": convention})
+def _no_content(convention: str, setting: str, scope: str = "") -> Check:
+    """Content is switched by whoever makes the spans: a convention, or one scope (by its beginning) that follows it."""
+    text = f"model calls without prompt and answer ({scope.rstrip('.') or convention})"
+    return Check("no_content", "doctor_no_content", text, setting, {"convention": convention, "scope": scope})
 
 
+GENAI_CONTENT = (
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only (or span_and_event) with "
+    "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental; =true in instrumentations without that opt-in"
+)
 CHECKS = (
-    _no_content(
-        "otel_genai",
-        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only (or span_and_event) with "
-        "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental; =true in instrumentations without that opt-in",
-    ),
+    _no_content("otel_genai", GENAI_CONTENT, scope="opentelemetry."),
+    _no_content("otel_genai", GENAI_CONTENT, scope="gcp.vertex.agent"),
+    _no_content("otel_genai", "ENABLE_SENSITIVE_DATA=true", scope="agent_framework"),
+    _no_content("otel_genai", "litellm.turn_off_message_logging = False", scope="litellm"),
+    _no_content("otel_genai", "telemetry.logPrompts in the settings of Gemini CLI", scope="gemini-cli"),
     _no_content("traceloop", "TRACELOOP_TRACE_CONTENT=true (unset is true)"),
     _no_content(
         "openinference", "OPENINFERENCE_HIDE_INPUTS=false and OPENINFERENCE_HIDE_OUTPUTS=false (unset is false)"

@@ -103,6 +103,10 @@ def test_what_is_missing_is_found_with_what_turns_it_on(tmp_path, seen, check, s
     assert setting in findings[check].setting
 
 
+def test_content_in_span_events_of_others_is_not_said_to_be_missing(tmp_path):
+    assert found(tmp_path, span(scope="strands.telemetry.tracer", **NO_CONTENT)) == []
+
+
 def test_one_call_seen_by_the_sdk_and_by_an_instrumentation_is_double(tmp_path):
     outer, inner = span(1), span(2, parent=1, scope="com.anthropic.sdk.python")
     [double] = examine(store_of(tmp_path, outer, inner)).findings
@@ -128,8 +132,10 @@ def doctor(db, *options):
 def test_the_command_says_what_is_missing_and_what_turns_it_on(tmp_path):
     result = doctor(store_of(tmp_path, span(**NO_CONTENT)))
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "model calls without prompt and answer (otel_genai): 1  [shop; run " in result.stdout
-    assert "turn on: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only" in result.stdout
+    what, remedy, where = result.stdout.splitlines()[6:9]
+    assert what == "model calls without prompt and answer (opentelemetry)"
+    assert remedy.startswith("  remedy  OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only")
+    assert where.startswith("       1  shop  such as run ")
 
 
 def test_json_carries_the_books(tmp_path):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from otel_runlog.doctor import Examination, Finding, Journal
 from otel_runlog.show import cells, text
+from otel_runlog.show.runs import short_id
 from otel_runlog.show.screen import Screen
 from otel_runlog.show.table import Cell, Column, Fit
 from otel_runlog.store.health import Book, Service
@@ -62,16 +64,18 @@ def _show_findings(screen: Screen, findings: Sequence[Finding]) -> None:
     if not findings:
         screen.line(Cell("Nothing is missing.", "green"))
         return
-    for finding in findings:
-        screen.line(Cell(f"{finding.text}: {text.count(finding.number)}", "yellow"), f"  {_where(finding)}")
-        screen.line(Cell("  turn on: " if "=" in finding.setting else "  remedy: ", "dim"), finding.setting)
+    for (what, setting), alike in itertools.groupby(findings, key=lambda finding: (finding.text, finding.setting)):
+        screen.line(Cell(what, "yellow"))
+        screen.line(Cell("  remedy  ", "dim"), setting)
+        for finding in alike:
+            screen.line(f"  {text.count(finding.number):>6}  {_where(finding)}")
 
 
 def _where(finding: Finding) -> str:
     names = ", ".join(finding.names[:_SHOWN_NAMES]) + (", ..." if len(finding.names) > _SHOWN_NAMES else "")
-    example = f"run {finding.example[:8]}" if finding.example else ""
-    parts = (finding.service or "no service name", names, example)
-    return text.clean(f"[{'; '.join(part for part in parts if part)}]")
+    example = f"such as run {short_id(finding.example)}" if finding.example else ""
+    parts = (finding.service or "without a service name", names, example)
+    return text.clean("  ".join(part for part in parts if part))
 
 
 def _service_row(service: Service) -> list[Cell]:

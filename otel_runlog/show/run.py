@@ -102,7 +102,8 @@ def _cost(run: RunLog) -> str:
     if cost.status is CostStatus.UNPRICED:
         return "unknown: no price table has the model, or no usage came"
     meaning = {CostStatus.PARTIAL: "at least, a part has no price or usage"}.get(cost.status, str(cost.status))
-    return f"{text.usd(cost.usd)} ({_words(meaning, cost.table and f'from {cost.table}', cost.version)})"
+    source = None if cost.status is CostStatus.REPORTED else cost.table and f"from {cost.table} {cost.version}"
+    return f"{text.usd(cost.usd)} ({_words(meaning, source)})"
 
 
 class _StepColumn(NamedTuple):

@@ -189,3 +189,11 @@ def test_sessions_are_a_table(call, db):
 def test_sessions_as_json(call, db):
     [session] = json.loads(call("sessions", "--limit", "1", "--format", "json", "--db", db).stdout)
     assert (session["session_id"], session["run_count"], session["cost_usd"]) == ("s2", 1, 1.5)
+
+
+def test_a_run_as_csv_is_its_steps(call, db):
+    rows = list(csv.DictReader(io.StringIO(call("show", "a1a1", "--format", "csv", "--db", db).stdout)))
+    assert [(row["step_index"], row["kind"], row["cost_usd"], row["started_at"]) for row in rows[:2]] == [
+        ("1", "agent", "", "2026-11-05T12:00:00Z"),
+        ("2", "llm", "0.0123", "2026-11-05T12:00:00.010000Z"),
+    ]

@@ -21,7 +21,9 @@ def on_a_terminal(columns, *args):
     fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
     env |= {"TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
-    with subprocess.Popen([*COMMAND, *args], stdout=writer, stdin=subprocess.DEVNULL, env=env) as process:
+    with subprocess.Popen(
+        [*COMMAND, *args], stdout=writer, stderr=writer, stdin=subprocess.DEVNULL, env=env
+    ) as process:
         os.close(writer)
         output = read_to_the_end(reader)
     os.close(reader)
@@ -101,3 +103,10 @@ def test_one_wide_row_stands_upright(db):
 def test_errors_are_whole_below_a_tree_that_shortens_them(db):
     output = ANSI.sub("", on_a_terminal(60, "show", "a1a1", "--db", str(db)))
     assert "errors\n  execute_tool look_up: TimeoutError: no answer in 10 s\n" in output
+
+
+def test_ingest_clears_its_bar_away(tmp_path):
+    file = tmp_path / "empty.json"
+    file.write_text('{"resourceSpans": []}')
+    output = on_a_terminal(80, "ingest", str(file), "--db", str(tmp_path / "runs.duckdb"))
+    assert ANSI.sub("", output).endswith(f"0 spans stored, 0 runs in {tmp_path}/runs.duckdb\n")

@@ -3,7 +3,7 @@ SELECT
     r.service,
     count(*) AS number,
     any_value(r.run_id) AS example,
-    coalesce(list_sort(list(DISTINCT d.scope || ' and ' || c.scope)), []) AS names
+    coalesce(list_sort(list(DISTINCT least(d.scope, c.scope) || ' and ' || greatest(d.scope, c.scope))), []) AS names
 FROM steps AS d
 JOIN steps AS c ON d.run_id = c.run_id AND d.duplicate_of = c.span_id
 JOIN runs AS r ON d.run_id = r.run_id
