@@ -87,3 +87,13 @@ def test_keep_adds_to_the_file(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".duckdb"] == ["runlog-demo.duckdb"]
     result = CliRunner().invoke(main, ["sql", "select count(*) as n from runs", "--db", "runlog-demo.duckdb"])
     assert result.stdout.split() == ["n", "4"]
+
+
+@pytest.mark.parametrize("variable", ["OTEL_RUNLOG_DISABLED", "OTEL_SDK_DISABLED"])
+def test_recording_that_is_switched_off_is_said_to_be(tmp_path, monkeypatch, variable):
+    monkeypatch.setenv(variable, "true")
+    result = CliRunner().invoke(main, ["demo", "--db", str(tmp_path / "runs.duckdb")])
+    assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert result.stderr.startswith(
+        "error: nothing is recorded while OTEL_RUNLOG_DISABLED or OTEL_SDK_DISABLED is true"
+    )
