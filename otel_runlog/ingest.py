@@ -129,7 +129,9 @@ class _Work:
             self._report.metrics_skipped += 1
             return
         record = Record(request.signal, request.encoding, time.time_ns(), 0, request.body)
-        take_request(self._assembler, SOURCE, record)
+        wrong = take_request(self._assembler, SOURCE, record)
+        if wrong:
+            self._report.bad.append(BadInput(request.where, wrong))
 
     def _commit_when_full(self) -> None:
         if self._assembler.span_count >= SPANS_PER_COMMIT or self._bytes >= BYTES_PER_READ:

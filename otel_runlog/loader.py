@@ -139,28 +139,40 @@ class Loader:
             lost = 1 if damage.records_lost is None else damage.records_lost
             assembler.drop(SOURCE, f"journal_{damage.kind}", lost)  # 0 says: seen, and nothing was lost
         for record in read.records:
-            take_request(assembler, SOURCE, record)
+            wrong = take_request(assembler, SOURCE, record)
+            if wrong:
+                logger.warning("in journal segment %s, record %d: %s", segment.name, record.sequence, wrong)
         report.spans += assembler.span_count
         report.records += len(read.records)
         runs = self.commit(writer, assembler, [Position(segment.name, read.offset)])
         report.finished += [run for run in runs if run.status is not RunStatus.RUNNING]
 
 
-def take_request(assembler: Assembler, source: str, record: Record) -> None:
-    """Decode one request and hand it on; a body that is no request is counted and costs nothing else."""
+def take_request(assembler: Assembler, source: str, record: Record) -> str | None:
+    """Decode one request and hand it on; returns what was wrong with it, in words.
+
+    A body that is no request, or spans that cannot be kept, are counted by reason and cost nothing else.
+    """
     try:
         if record.signal is Signal.LOGS:
-            assembler.add_logs(record.received_ns, read_logs(record.body, record.encoding).records)
-            return
+            logs = read_logs(record.body, record.encoding)
+            assembler.add_logs(record.received_ns, logs.records)
+            return _in_words("log records", logs.rejected)
         decoded = read_traces(record.body, record.encoding)
     except OtlpError as error:
-        logger.warning("a request of %d bytes could not be read: %s", len(record.body), error)
         assembler.add_spans(source, record.received_ns, (), {"undecodable": 1})
-        return
+        return str(error)
     if record.signal is Signal.STARTS:
         for span in decoded.spans:
             span.start_record = True
     assembler.add_spans(source, record.received_ns, decoded.spans, decoded.rejected)
+    return _in_words("spans", decoded.rejected)
+
+
+def _in_words(what: str, rejected: dict[str, int]) -> str | None:
+    if not rejected:
+        return None
+    return f"{what} rejected: " + ", ".join(f"{number} {reason}" for reason, number in sorted(rejected.items()))
 
 
 def _finish(segment: Segment, report: LoadReport, *, ended: bool, lost: bool) -> None:

@@ -45,7 +45,7 @@ def _summary(report: IngestReport, db: Path) -> str:
         (report.logs, "log records"),
         (report.metrics_skipped, "metrics requests skipped"),
         (report.files_known, "files already loaded"),
-        (len(report.bad), "inputs could not be read"),
+        (len(report.bad), "inputs not read in full"),
     )
     always = f"{text.count(report.stored)} spans stored, {text.count(report.runs)} runs"
     rest = [f"{text.count(number)} {what}" for number, what in parts[1:] if number]

@@ -61,7 +61,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_stored(call, tmp_path, db)
     result = call("ingest", file, tmp_path / "none.jsonl", "--db", db)
     assert result.exit_code == 1
     assert [text.split(": ")[0] for text in result.stderr.splitlines()] == [f"{file}:2", f"{tmp_path}/none.jsonl"]
-    assert result.stdout == f"2 spans stored, 2 runs, 2 inputs could not be read in {db}\n"
+    assert result.stdout == f"2 spans stored, 2 runs, 2 inputs not read in full in {db}\n"
 
 
 def test_a_price_table_of_ones_own_prices_what_is_loaded(call, tmp_path, db):
