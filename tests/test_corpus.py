@@ -16,15 +16,16 @@ LAST_CALL_ONLY = "one span for a loop of calls, with the usage of the last"
 NO_CACHE_COUNTS = "the emitter sends no cache counts; input and output are right"
 NO_REASONING_COUNTS = "the emitter sends no reasoning count; input and output are right"
 IN_FLIGHT = "the last call was in flight when the process was killed: it has no span"
+OVERWRITTEN = "LiteLLM left the last of several calls on the application's span, content is off"
+ESTIMATED = "the stream told no usage, and LiteLLM's own estimate is no count"
+NO_THOUGHTS = "the emitter's output leaves the thoughts out, flagged as emitter_fault"
 ONE_TOO_MANY = "the emitter counts one output token too many in streams, flagged as emitter_fault"
 NOT_READ_YET = "its convention is not read yet"
 
 NOT_RIGHT = {
-    "gemini-cli/cache_reasoning": NOT_READ_YET,
-    "litellm-otel/streaming_chat_no_usage": NOT_READ_YET,
-    "litellm-otel/tool_loop_in_span": NOT_READ_YET,
-    "litellm-otel/web_two_runs": NOT_READ_YET,
-    "litellm-otel@nocontent/tool_loop_in_span": NOT_READ_YET,
+    "gemini-cli/cache_reasoning": NO_THOUGHTS,
+    "litellm-otel/streaming_chat_no_usage": ESTIMATED,
+    "litellm-otel@nocontent/tool_loop_in_span": OVERWRITTEN,
     "logfire-openai/responses_reasoning": NO_REASONING_COUNTS,
     "openinference-anthropic/streaming_cut": CUT_STREAM,
     "openinference-crewai/concurrent_threads": NO_CALL_SPANS,

@@ -11,6 +11,9 @@ from typing import Protocol
 from otel_runlog.conventions import (
     anthropic_sdk,
     claude_code,
+    gemini_cli,
+    litellm,
+    mcp,
     openinference,
     otel_genai,
     pydantic_ai,
@@ -42,14 +45,20 @@ CONVENTIONS: tuple[Convention, ...] = (
     vercel,
     pydantic_ai,
     anthropic_sdk,
+    gemini_cli,
+    litellm,  # before traceloop: it writes on any span that is open
     traceloop,
+    mcp,
     otel_genai,  # last: it takes whatever has a gen_ai attribute
 )
 
 
 def convention_of(span: Span) -> Convention | None:
     """The convention that wrote `span`; None where none did."""
-    return next((c for c in CONVENTIONS if c.matches(span)), None)
+    for convention in CONVENTIONS:
+        if convention.matches(span):
+            return convention
+    return None
 
 
 def read(span: Span) -> Reading | None:

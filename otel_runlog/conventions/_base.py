@@ -1,4 +1,4 @@
-"""The reading that all conventions share: canonical fields in their order, usage of one vocabulary, failure, content."""
+"""The reading that all conventions share: canonical fields, usage of one vocabulary, failure, content."""
 
 from __future__ import annotations
 
@@ -6,28 +6,21 @@ from collections.abc import Sequence
 
 from otel_runlog.conventions import _fields as f
 from otel_runlog.conventions._attrs import text
+from otel_runlog.conventions._content import Presence, presences, state
 from otel_runlog.conventions._errors import failure
-from otel_runlog.conventions._usage import Vocabulary, normal_form, raw_counters
+from otel_runlog.conventions._index import Found, first_text
+from otel_runlog.conventions._names import INDEX
+from otel_runlog.conventions._usage import normal_form, raw_counters
+from otel_runlog.conventions._vocabularies import Vocabulary
 from otel_runlog.conventions.reading import Reading
-from otel_runlog.model import Attributes, Content, Span, StepKind
+from otel_runlog.model import Span, StepKind
 
 MODEL_KINDS = frozenset({StepKind.LLM, StepKind.EMBEDDING})
-MARKERS = ("<REDACTED>", "[REDACTED]", "__REDACTED__")
-"""What emitters write where content was hidden (facts/semconv, section 4)."""
 CUT_TYPES = ("Connection", "Protocol", "Timeout", "Incomplete", "connection_error", "timeout", "terminated", "Aborted")
 """Parts of error names that mean: the answer was cut on its way."""
 STUB_TOKENS = 8
 """message_start of Anthropic streams says 1 to 8 output tokens before any is made."""
-INPUT_KEYS = ("gen_ai.input.messages", "ai.prompt.messages", "gen_ai.prompt.0.role", "gen_ai.prompt")
-OUTPUT_KEYS = (
-    "gen_ai.output.messages",
-    "ai.response.text",
-    "ai.response.toolCalls",
-    "ai.response.object",
-    "gen_ai.completion.0.role",
-    "gen_ai.completion.0.content",
-    "gen_ai.completion",
-)
+CUT_NOTE = "content_truncated: the messages on this span were cut short"
 
 
 def read_common(
@@ -38,49 +31,70 @@ def read_common(
     *,
     cache_outside: bool = False,
     reasoning_outside: bool = False,
+    content_fields: tuple[str, str] = ("input", "output"),
 ) -> Reading:
     """Read every field that needs no knowledge of the convention beyond its token vocabularies."""
-    a = span.attributes
-    usage = normal_form(raw_counters(a, vocabularies), cache_outside=cache_outside, reasoning_outside=reasoning_outside)
+    found = INDEX.gather(span.attributes)
+    counters = raw_counters(span.attributes, vocabularies)
+    usage = normal_form(counters, cache_outside=cache_outside, reasoning_outside=reasoning_outside)
     wrong = failure(span)
     reading = Reading(
         convention=convention,
         kind=kind,
-        agent=text(a, f.AGENT),
-        provider=text(a, f.PROVIDER),
-        request_model=text(a, f.REQUEST_MODEL),
-        response_model=text(a, f.RESPONSE_MODEL),
-        response_id=text(a, f.RESPONSE_ID),
+        agent=first_text(found, "agent"),
+        provider=first_text(found, "provider"),
+        request_model=first_text(found, "request_model"),
+        response_model=first_text(found, "response_model"),
+        response_id=first_text(found, "response_id"),
         usage=usage.usage,
-        reported_usd=f.reported_cost(a),
-        service_tier=text(a, f.SERVICE_TIER),
-        requested_tier=text(a, f.REQUESTED_TIER),
-        session_id=f.session(a),
-        user_id=f.user(a),
-        native_run_id=text(a, f.NATIVE_RUN),
+        reported_usd=f.reported_cost(found),
+        service_tier=first_text(found, "service_tier"),
+        requested_tier=first_text(found, "requested_tier"),
+        session_id=f.session_of(found),
+        user_id=f.user_of(found),
+        native_run_id=first_text(found, "native_run"),
         failed=wrong.failed,
         cancelled=wrong.cancelled,
         error_type=wrong.type,
         error_message=wrong.message,
-        tool_name=text(a, f.TOOL_NAME),
-        tool_call_id=text(a, f.TOOL_CALL_ID),
+        tool_name=first_text(found, "tool_name"),
+        tool_call_id=first_text(found, "tool_call_id"),
         warnings=usage.warnings,
         notes=usage.notes,
     )
     if kind in MODEL_KINDS:
-        _read_call(reading, span, refused=wrong.refused)
+        _read_call(reading, span, found, refused=wrong.refused)
+        _read_content(reading, span, found, content_fields)
+    elif kind is StepKind.AGENT:  # @ai-sdk/otel has the seed nowhere else (facts/semconv, section 2)
+        reading.params = f.params(found, {})
     return reading
 
 
-def _read_call(reading: Reading, span: Span, *, refused: bool) -> None:
-    a = span.attributes
-    reading.finish_reason = f.finish_reason(a)
-    reading.params = f.params(a)
-    reading.streaming = f.streaming(a)
-    reading.time_to_first_token_ms = f.first_token_ms(span)
-    reading.content = content(a, INPUT_KEYS, OUTPUT_KEYS)
+def _read_call(reading: Reading, span: Span, found: Found, *, refused: bool) -> None:
+    inner = f.invocation(found)
+    reading.finish_reason = f.finish_reason(found)
+    reading.params = f.params(found, inner)
+    reading.time_to_first_token_ms = f.first_token_ms(span, found)
+    reading.streaming = f.streaming(found, inner)
+    if reading.streaming is None and reading.time_to_first_token_ms is not None:
+        reading.streaming = True
+    if inner:
+        reading.requested_tier = reading.requested_tier or text(inner, ("service_tier",))
+        reading.user_id = reading.user_id or text(inner, ("user",))
     reading.refused = not reading.usage.output_tokens and (refused or _never_answered(reading))
     reading.usage_cut = not reading.refused and _was_cut(reading)
+
+
+def _read_content(reading: Reading, span: Span, found: Found, fields: tuple[str, str]) -> None:
+    """An embedding has no answer to carry, a refused call had none; a cut call's answer is not all there was."""
+    asked, said = presences(span, found, *fields)
+    if Presence.CUT in (asked, said):
+        reading.notes += (CUT_NOTE,)
+    elif not said and (reading.refused or reading.kind is StepKind.EMBEDDING):
+        said = asked
+    elif said and reading.usage_cut:
+        said = Presence.CUT
+    reading.content = state(asked, said)
 
 
 def _never_answered(reading: Reading) -> bool:
@@ -100,15 +114,3 @@ def _was_cut(reading: Reading) -> bool:
     if reading.streaming and reading.finish_reason is None and (reading.usage.output_tokens or 0) <= STUB_TOKENS:
         return True
     return reading.failed and any(part in (reading.error_type or "") for part in CUT_TYPES)
-
-
-def content(attributes: Attributes, inputs: Sequence[str], outputs: Sequence[str]) -> Content:
-    """How much of prompt and answer stands in `attributes`."""
-    has_input, has_output = _present(attributes, inputs), _present(attributes, outputs)
-    if has_output:
-        return Content.FULL if has_input else Content.ANSWER
-    return Content.TRUNCATED if has_input else Content.NONE
-
-
-def _present(attributes: Attributes, keys: Sequence[str]) -> bool:
-    return any(attributes.get(k) not in (None, "", *MARKERS) for k in keys)

@@ -37,16 +37,21 @@ class Failure(msgspec.Struct, frozen=True):
     message: str | None = None
 
 
+NONE = Failure()
+
+
 def failure(span: Span) -> Failure:
     """Read status, error attributes and exception events of `span`."""
+    if span.status_code != ERROR and not span.events and "error.type" not in span.attributes:
+        return NONE
     event = next((e for e in reversed(span.events) if e.name == "exception"), None)
     details = event.attributes if event else {}
     kind = text(span.attributes, ("error.type",)) or text(details, ("exception.type",))
-    if span.status_code != ERROR and kind is None:
-        return Failure()
     message = span.status_message or text(details, ("exception.message",)) or text(span.attributes, ("error.message",))
     cancelled = (kind or "").rpartition(".")[2] in CANCELLED
     failed = not cancelled and (span.status_code == ERROR or "error.type" in span.attributes)
+    if not failed and not cancelled:  # an exception that was recorded and survived
+        return NONE
     return Failure(failed, cancelled, failed and _refused(span, kind or "", message or ""), kind, message)
 
 

@@ -19,6 +19,10 @@ OPERATION = {
     "llm_call": K.LLM,
     "llm_request": K.LLM,
     "response": K.LLM,
+    "chat.completions": K.LLM,
+    "chat.streaming_completions": K.LLM,
+    "text.completions": K.LLM,
+    "text.streaming_completions": K.LLM,
     "embeddings": K.EMBEDDING,
     "embedding": K.EMBEDDING,
     "aembedding": K.EMBEDDING,
@@ -42,6 +46,7 @@ OPERATION = {
     "user_prompt": K.CHAIN,
     "system_prompt": K.CHAIN,
     "fetch_response": K.OTHER,
+    "handoff": K.OTHER,
     "search_memory": K.OTHER,
     "create_memory": K.OTHER,
     "update_memory": K.OTHER,
@@ -66,7 +71,9 @@ OPENINFERENCE = {
     "PROMPT": K.OTHER,
     "UNKNOWN": K.OTHER,
 }
-TRACELOOP = {"workflow": K.WORKFLOW, "task": K.CHAIN, "agent": K.AGENT, "tool": K.TOOL, "session": K.OTHER}
+TRACELOOP = {"workflow": K.WORKFLOW, "task": K.CHAIN, "agent": K.AGENT, "tool": K.TOOL}
+TRACELOOP_OTHER = frozenset({"session", "handoff", "unknown"})
+"""Values of traceloop.span.kind that say nothing of what the span does; its attributes may."""
 LLM_REQUEST_TYPE = {
     "chat": K.LLM,
     "completion": K.LLM,

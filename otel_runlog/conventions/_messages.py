@@ -4,46 +4,116 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from otel_runlog.conventions._attrs import dump, items, mapping, parsed
+from otel_runlog.conventions._attrs import dump, items, parsed
 from otel_runlog.model import Attributes, AttrValue, Message
 
-TEXT_KEYS = ("content", "text", "thinking", "output_text")
-"""Where a message or a part of one holds its text."""
+MESSAGE_KEYS = frozenset({"role", "parts", "content", "tool_calls"})
+TEXT_KEYS = ("text", "content", "thinking")
+RESULT_KEYS = ("response", "result", "output")
+"""A tool's result: util-genai and Gemini, Pydantic AI, OpenAI Responses and AI SDK (facts/semconv, section 4)."""
+RESULT_TYPES = frozenset({"tool_call_response", "tool_result", "tool-result"})
+"""Parts that a tool said, also where the role is `user` (Anthropic; Pydantic AI's format 5)."""
+BINARY_TYPES = frozenset({"blob", "image", "audio", "video"})
+ROLES = {
+    "human": "user",
+    "ai": "assistant",
+    "model": "assistant",
+    "tool-call": "assistant",
+    "tool-response": "tool",
+    "function": "tool",
+}
+"""LangChain's, Gemini's and smolagents' words for the roles of OTel GenAI."""
+TYPE_ROLES = {"function_call": "assistant", "reasoning": "assistant", "function_call_output": "tool"}
+"""Who speaks in an item of OpenAI's Responses API that says no role."""
+SYSTEM_ROLES = frozenset({"system", "developer"})
+MAX_DEPTH = 8
+MAX_INDEX_DIGITS = 6
+Messages = tuple[Message, ...]
 
 
-def part_text(part: AttrValue) -> str:
-    """What a person reads of one part: its text, or the tool call or result as JSON."""
-    part = mapping(part) or part
+def part_text(part: AttrValue, depth: int = 0) -> str:
+    """What a person reads of one part: its text, a tool's result, else the part as JSON without its type."""
+    if isinstance(part, list) and depth < MAX_DEPTH:
+        return "\n".join(t for t in (part_text(p, depth + 1) for p in part) if t)
     if not isinstance(part, dict):
         return "" if part is None else dump(part)
-    for key in ("text", "content", "thinking"):
-        if isinstance(part.get(key), str):
-            return str(part[key])
-    for key in ("response", "result"):
-        if key in part:
-            return dump(part[key])
-    return dump({k: v for k, v in part.items() if k != "type" and v is not None})
+    if part.get("type") in BINARY_TYPES and "text" not in part:
+        media = part.get("mime_type") or part.get("mediaType")
+        return f"[{dump(media or part['type'])}]"
+    for key in TEXT_KEYS:
+        if isinstance(part.get(key), str | list):
+            return part_text(part[key], depth + 1)
+    for key in RESULT_KEYS:
+        if part.get(key) is not None:
+            return part_text(_unwrapped(part[key]), depth + 1) if depth < MAX_DEPTH else dump(part[key])
+    rest: Attributes = {k: v for k, v in part.items() if k != "type" and v is not None}
+    return dump(rest) if rest else ""
+
+
+def _unwrapped(result: AttrValue) -> AttrValue:
+    """AI SDK's {type, value} around a tool's result; other results are JSON to a person too."""
+    if isinstance(result, dict):
+        return result["value"] if result.keys() == {"type", "value"} else dump(result)
+    return result
 
 
 def message(value: AttrValue, role: str = "user") -> Message:
     """One message object ({role, parts | content, tool_calls}), a bare string, or anything else as JSON."""
+    raw = "" if value is None else dump(value)
     if not isinstance(value, dict):
-        return Message(role, "" if value is None else dump(value), dump(value))
+        return Message(role, raw, raw)
+    if not MESSAGE_KEYS & value.keys():
+        return Message(TYPE_ROLES.get(str(value.get("type")), role), part_text(value), raw)
     parts = value.get("parts")
-    body = parts if isinstance(parts, list) else value.get("content")
-    texts = [part_text(p) for p in body] if isinstance(body, list) else [part_text(body)]
+    texts = [part_text(parts if isinstance(parts, list) else _content(value.get("content")))]
     texts += [part_text(call) for call in items(value.get("tool_calls"))]
-    return Message(str(value.get("role") or role), "\n".join(t for t in texts if t), dump(value))
+    return Message(_role(value, parts or value.get("content"), role), "\n".join(t for t in texts if t), raw)
 
 
-def messages_of(value: AttrValue, role: str = "user") -> tuple[Message, ...]:
+def _role(value: Attributes, parts: AttrValue, default: str) -> str:
+    said = value.get("role")
+    name = said if isinstance(said, str) and said else default
+    if name == "user" and isinstance(parts, list) and parts:
+        told = [p.get("type") in RESULT_TYPES if isinstance(p, dict) else False for p in parts]
+        return "tool" if all(told) else name
+    return ROLES.get(name.lower(), name)
+
+
+def _content(value: AttrValue) -> AttrValue:
+    """Content that is a list of typed parts, also as a JSON string; any other string is what was said."""
+    if isinstance(value, str) and value.startswith('[{"'):
+        found = parsed(value)
+        if isinstance(found, list) and all(isinstance(p, dict) and "type" in p for p in found):
+            return found
+    return value
+
+
+def messages_of(value: AttrValue, role: str = "user") -> Messages:
     """The messages in a list, a JSON string of one, a single message, or plain text."""
     value = parsed(value)
-    if value in (None, "", []):
+    if value in (None, "", [], {}):
         return ()
     if isinstance(value, list):
         return tuple(message(v, role) for v in value)
     return (message(value, role),)
+
+
+def value_of(value: AttrValue, role: str) -> Messages:
+    """One message whose text is a value that is no message: a tool's arguments or result, a function's input."""
+    if value in (None, ""):
+        return ()
+    inner = _content(value)
+    if isinstance(inner, str):
+        inner = parsed(inner)
+    typed = isinstance(inner, list) and inner is not value and part_text(inner)
+    shown = typed or dump(inner if isinstance(inner, str) else value)
+    return (Message(role, shown, dump(value)),)
+
+
+def split_system(messages: Messages) -> tuple[Messages, Messages]:
+    """The instructions in a list of messages, and the rest."""
+    system = tuple(m for m in messages if m.role in SYSTEM_ROLES)
+    return system, tuple(m for m in messages if m.role not in SYSTEM_ROLES) if system else messages
 
 
 def unflatten(attributes: Mapping[str, AttrValue], prefix: str) -> list[Attributes]:
@@ -53,9 +123,13 @@ def unflatten(attributes: Mapping[str, AttrValue], prefix: str) -> list[Attribut
         if not key.startswith(prefix):
             continue
         index, _, rest = key[len(prefix) :].partition(".")
-        if index.isdecimal():
-            _set(found.setdefault(int(index), {}), rest.split("."), value)
-    return [_lists(found[i]) for i in sorted(found)]  # type: ignore[misc]  # a dict with names for keys stays one
+        if _is_index(index):
+            _set(found.setdefault(int(index), {}), rest.split(".", MAX_DEPTH), value)
+    return [{k: _lists(v) for k, v in found[i].items()} for i in sorted(found)]
+
+
+def _is_index(text: str) -> bool:
+    return text.isdecimal() and len(text) <= MAX_INDEX_DIGITS
 
 
 def _set(target: Attributes, keys: list[str], value: AttrValue) -> None:
@@ -67,15 +141,16 @@ def _set(target: Attributes, keys: list[str], value: AttrValue) -> None:
     target[keys[-1]] = value
 
 
-def _lists(value: AttrValue) -> AttrValue:
-    if not isinstance(value, dict):
+def _lists(value: AttrValue, depth: int = 0) -> AttrValue:
+    """Dicts whose keys are all numbers are lists."""
+    if not isinstance(value, dict) or depth > MAX_DEPTH:
         return value
-    inner = {k: _lists(v) for k, v in value.items()}
-    if inner and all(k.isdecimal() for k in inner):
+    inner = {k: _lists(v, depth + 1) for k, v in value.items()}
+    if inner and all(_is_index(k) for k in inner):
         return [inner[k] for k in sorted(inner, key=int)]
     return inner
 
 
-def dumped(values: Iterable[AttrValue], role: str) -> tuple[Message, ...]:
+def dumped(values: Iterable[AttrValue], role: str) -> Messages:
     """Values that are no messages (tool definitions) as messages of `role`, JSON inside strings parsed for reading."""
     return tuple(Message(role, dump(parsed(v)), dump(v)) for v in values)

@@ -1,8 +1,6 @@
-"""Token counters: which attributes hold them, and how they come to the normal form.
+"""Token counters in the normal form: input includes the cache, output includes reasoning (OTel GenAI registry).
 
-A vocabulary is read whole: cache counts of one never join the input of another (facts/semconv, section 1). The normal
-form (input includes cache, output includes reasoning) follows the OTel GenAI registry; emitters that leave the cache
-out are known by name, or prove it by their own total (section 3).
+Emitters that leave the cache out are known by name, or prove it by their own total (facts/semconv, section 3).
 """
 
 from __future__ import annotations
@@ -11,95 +9,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from otel_runlog.conventions._attrs import count
-from otel_runlog.model import Attributes, Usage
+from otel_runlog.conventions._attrs import whole
+from otel_runlog.conventions._vocabularies import CLAUDE_CODE, Vocabulary
+from otel_runlog.model import Attributes, AttrValue, Usage
 
-
-class Vocabulary(msgspec.Struct, frozen=True):
-    """The names of one vocabulary's counters, each in order of preference."""
-
-    input: tuple[str, ...]
-    output: tuple[str, ...]
-    cache_read: tuple[str, ...] = ()
-    cache_write: tuple[str, ...] = ()
-    cache_write_5m: tuple[str, ...] = ()
-    cache_write_1h: tuple[str, ...] = ()
-    reasoning: tuple[str, ...] = ()
-    total: tuple[str, ...] = ()
-
-
-GENAI = Vocabulary(
-    input=("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-    output=("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
-    cache_read=(
-        "gen_ai.usage.cache_read.input_tokens",
-        "gen_ai.usage.cache_read_input_tokens",
-        "gen_ai.usage.cache_read_tokens",
-        "gen_ai.usage.cached_input_tokens",
-        "gen_ai.usage.input_cached_tokens",
-        "gen_ai.usage.cached_tokens",
-        "gen_ai.usage.details.cache_read_tokens",
-        "gen_ai.usage.details.cached_tokens",
-        "gen_ai.usage.details.cache_read_input_tokens",
-    ),
-    cache_write=(
-        "gen_ai.usage.cache_write.input_tokens",
-        "gen_ai.usage.cache_creation.input_tokens",
-        "gen_ai.usage.cache_creation_input_tokens",
-        "gen_ai.usage.cache_write_input_tokens",
-        "gen_ai.usage.cache_write_tokens",
-        "gen_ai.usage.cache_creation_tokens",
-        "gen_ai.usage.details.cache_write_tokens",
-        "gen_ai.usage.details.cache_creation_input_tokens",
-    ),
-    cache_write_5m=(
-        "anthropic.usage.cache_creation.ephemeral_5m_input_tokens",
-        "gen_ai.usage.details.ephemeral_5m_input_tokens",
-    ),
-    cache_write_1h=(
-        "anthropic.usage.cache_creation.ephemeral_1h_input_tokens",
-        "gen_ai.usage.details.ephemeral_1h_input_tokens",
-    ),
-    reasoning=(
-        "gen_ai.usage.reasoning.output_tokens",
-        "gen_ai.usage.reasoning_tokens",
-        "gen_ai.usage.details.reasoning_tokens",
-        "gen_ai.usage.details.thoughts_tokens",
-        "llm.usage.reasoning_tokens",
-        "ai.usage.outputTokenDetails.reasoningTokens",
-    ),
-    total=("gen_ai.usage.total_tokens", "llm.usage.total_tokens"),
-)
-OPENINFERENCE = Vocabulary(
-    input=("llm.token_count.prompt",),
-    output=("llm.token_count.completion",),
-    cache_read=("llm.token_count.prompt_details.cache_read", "llm.token_count.prompt_details.cache_input"),
-    cache_write=("llm.token_count.prompt_details.cache_write",),
-    reasoning=("llm.token_count.completion_details.reasoning",),
-    total=("llm.token_count.total",),
-)
-VERCEL = Vocabulary(
-    input=("ai.usage.inputTokens", "ai.usage.promptTokens", "gen_ai.usage.input_tokens", "ai.usage.tokens"),
-    output=("ai.usage.outputTokens", "ai.usage.completionTokens", "gen_ai.usage.output_tokens"),
-    cache_read=("ai.usage.inputTokenDetails.cacheReadTokens", "ai.usage.cachedInputTokens"),
-    cache_write=("ai.usage.inputTokenDetails.cacheWriteTokens",),
-    reasoning=("ai.usage.outputTokenDetails.reasoningTokens", "ai.usage.reasoningTokens"),
-    total=("ai.usage.totalTokens",),
-)
-LLM_OLD = Vocabulary(
-    input=("llm.usage.prompt_tokens",),
-    output=("llm.usage.completion_tokens",),
-    reasoning=("llm.usage.reasoning_tokens",),
-    total=("llm.usage.total_tokens",),
-)
-CLAUDE_CODE = Vocabulary(
-    input=("input_tokens",),
-    output=("output_tokens",),
-    cache_read=("cache_read_tokens",),
-    cache_write=("cache_creation_tokens",),
-    cache_write_5m=("cache_creation_5m_tokens",),
-    cache_write_1h=("cache_creation_1h_tokens",),
-)
+__all__ = ["CLAUDE_CODE", "Counters", "Normalised", "Vocabulary", "normal_form", "raw_counters"]
 
 
 class Counters(msgspec.Struct):
@@ -111,21 +25,22 @@ class Counters(msgspec.Struct):
 
 def raw_counters(attributes: Attributes, vocabularies: Iterable[Vocabulary]) -> Counters:
     """The counters of the first vocabulary that has an input or an output count."""
-    for v in vocabularies:
-        tokens_in, tokens_out = count(attributes, v.input), count(attributes, v.output)
-        if tokens_in is None and tokens_out is None:
+    for vocabulary in vocabularies:
+        found = vocabulary.index.gather(attributes)
+        if not found:
             continue
-        usage = Usage(
-            tokens_in,
-            tokens_out,
-            count(attributes, v.cache_read),
-            count(attributes, v.cache_write),
-            count(attributes, v.reasoning),
-            count(attributes, v.cache_write_5m),
-            count(attributes, v.cache_write_1h),
-        )
-        return Counters(usage, count(attributes, v.total))
+        counts = {field: n for field, values in found.items() if (n := _count(values)) is not None}
+        total = counts.pop("total_tokens", None)
+        if "input_tokens" in counts or "output_tokens" in counts:
+            return Counters(Usage(**counts), total)
     return Counters(Usage())
+
+
+def _count(values: list[AttrValue]) -> int | None:
+    for value in values:
+        if (n := whole(value)) is not None:
+            return n
+    return None
 
 
 class Normalised(msgspec.Struct):

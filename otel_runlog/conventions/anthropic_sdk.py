@@ -7,10 +7,9 @@ that was cut or abandoned has an input but neither output nor stop reason.
 
 from __future__ import annotations
 
-from otel_runlog.conventions._messages import messages_of
-from otel_runlog.conventions.otel_genai import messages as genai_messages
-from otel_runlog.conventions.otel_genai import read as read_genai
-from otel_runlog.conventions.otel_genai import with_name
+from otel_runlog.conventions import otel_genai
+from otel_runlog.conventions._genai_messages import genai_messages
+from otel_runlog.conventions._messages import value_of
 from otel_runlog.conventions.reading import Reading, SpanMessages
 from otel_runlog.model import Span, StepKind
 
@@ -25,16 +24,16 @@ def matches(span: Span) -> bool:
 
 def read(span: Span) -> Reading | None:
     """Read as gen_ai; a stream without stop reason was cut."""
-    reading = read_genai(span)
+    reading = otel_genai.read_as(NAME, span)
     if reading is None:
         return None
     if reading.kind is StepKind.LLM and reading.finish_reason is None and not reading.refused:
         reading.usage_cut = reading.usage.output_tokens is None
-    return with_name(reading, NAME)
+    return reading
 
 
 def messages(span: Span) -> SpanMessages:
     """gen_ai messages, and the tool runner's result."""
     found = genai_messages(span)
-    found.output = found.output or messages_of(span.attributes.get("anthropic.tool_result.content"), "tool")
+    found.output = found.output or value_of(span.attributes.get("anthropic.tool_result.content"), "tool")
     return found

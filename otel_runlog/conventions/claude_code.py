@@ -1,22 +1,28 @@
 """Claude Code: claude_code.* spans with bare names, and log events that repeat them and alone know the cost.
 
-Bare input_tokens leave the cache out. `session.id` is the conversation, `user.id` a device, gen_ai.response.id the HTTP
-request's id. `tool.execution` and `tool.blocked_on_user` are parts of their `tool`.
+Bare input_tokens leave the cache out; gen_ai.usage.* of later versions on the same span includes it. `session.id` is
+the conversation, `user.id` a device, gen_ai.response.id the HTTP request's id. `tool.execution` and
+`tool.blocked_on_user` are parts of their `tool` (facts/semconv, sections 2 to 4 and trap 8).
 """
 
 from __future__ import annotations
 
 from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import flag, number, text, whole
-from otel_runlog.conventions._base import read_common
-from otel_runlog.conventions._messages import messages_of
-from otel_runlog.conventions._usage import CLAUDE_CODE
+from otel_runlog.conventions._base import CUT_NOTE, read_common
+from otel_runlog.conventions._content import Presence, presence, state
+from otel_runlog.conventions._genai_messages import shown
+from otel_runlog.conventions._messages import messages_of, value_of
+from otel_runlog.conventions._usage import normal_form, raw_counters
+from otel_runlog.conventions._vocabularies import CLAUDE_CODE, GENAI
 from otel_runlog.conventions.reading import Reading, SpanMessages
-from otel_runlog.model import Span, StepKind
+from otel_runlog.model import Attributes, Content, Span, StepKind
 
 NAME = "claude_code"
 PREFIX = "claude_code."
 SCOPE = "com.anthropic.claude_code.tracing"
+ASKED, SAID = "new_context", "response.model_output"
+"""What came new into the context, and the answer; opt-in. The whole prompt is nowhere."""
 
 
 def matches(span: Span) -> bool:
@@ -24,7 +30,7 @@ def matches(span: Span) -> bool:
     return span.scope.name == SCOPE or span.name.startswith(PREFIX)
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> Reading:
     """Read by span.type, else by the name."""
     a = span.attributes
     kind = _kinds.CLAUDE_CODE.get(text(a, ("span.type",)) or span.name.removeprefix(PREFIX), StepKind.OTHER)
@@ -33,9 +39,11 @@ def read(span: Span) -> Reading | None:
     reading.user_id = text(a, ("user.account_uuid", "user.email", "user.id"))
     reading.response_id = None
     reading.failed = reading.failed or flag(a.get("success")) is False
-    reading.error_message = reading.error_message or text(a, ("error",))
+    if reading.failed:
+        reading.error_type = reading.error_type or text(a, ("error_class",))
+        reading.error_message = reading.error_message or text(a, ("error",))
     if kind is StepKind.LLM:
-        _read_call(reading, span)
+        _read_call(reading, a)
     elif kind is StepKind.TOOL:
         reading.tool_name = text(a, ("tool_name", "gen_ai.tool.name"))
         reading.tool_call_id = text(a, ("tool_use_id", "gen_ai.tool.call.id"))
@@ -44,24 +52,41 @@ def read(span: Span) -> Reading | None:
     return reading
 
 
-def _read_call(reading: Reading, span: Span) -> None:
-    a = span.attributes
+def _read_call(reading: Reading, a: Attributes) -> None:
+    if not reading.usage:
+        reading.usage = normal_form(raw_counters(a, (GENAI,))).usage
     reading.request_model = text(a, ("gen_ai.request.model", "model"))
     reading.provider = reading.provider or "anthropic"
     reading.finish_reason = reading.finish_reason or text(a, ("stop_reason",))
     reading.time_to_first_token_ms = number(a.get("ttft_ms"))
+    reading.streaming = True if reading.time_to_first_token_ms is not None else None
+    if effort := text(a, ("effort",)):
+        reading.params = {**reading.params, "reasoning_effort": effort}
     status = whole(a.get("status_code"))
     reading.refused = reading.failed and not reading.usage.output_tokens and (status is None or status >= 400)  # noqa: PLR2004
     reading.agent = text(a, ("agent_type", "agent_id"))
+    reading.content = _content(a)
+    if reading.content is Content.TRUNCATED:
+        reading.notes += (CUT_NOTE,)
+
+
+def _content(a: Attributes) -> Content:
+    """An answer at best: what the span says of the prompt is only what was new in it."""
+    if presence(a.get(SAID)):
+        return Content.TRUNCATED if flag(a.get(f"{SAID}_truncated")) else Content.ANSWER
+    return state(Presence.CUT if presence(a.get(ASKED)) else Presence.ABSENT, Presence.ABSENT)
 
 
 def messages(span: Span) -> SpanMessages:
     """Prompt and answer where the opt-in switches recorded them."""
     a = span.attributes
-    prompt = a.get("user_prompt") or a.get("new_context") or a.get("tool_input")
-    output = next((e.attributes for e in span.events if e.name == "tool.output"), {})
-    result = next((output[k] for k in ("output", "content", "diff") if k in output), None)
+    tool = value_of(shown(a.get("tool_input")), "tool")
+    event = next((e.attributes for e in span.events if e.name == "tool.output"), {})
+    result = next((event[k] for k in ("output", "content", "diff") if k in event), None)
+    if tool or result is not None:
+        return SpanMessages(input=tool, output=value_of(shown(result or a.get(ASKED)), "tool"))
     return SpanMessages(
-        input=() if prompt == "<REDACTED>" else messages_of(prompt),
-        output=messages_of(a.get("response.model_output") or result, "assistant"),
+        system=messages_of(shown(a.get("system_prompt_preview")), "system"),
+        input=messages_of(shown(a.get("user_prompt") or a.get(ASKED))),
+        output=messages_of(shown(a.get(SAID)), "assistant"),
     )

@@ -2,26 +2,43 @@
 
 Its processors also stamp spans of other instrumentations; llm.* and gen_ai.* then stand side by side and only one set
 is read. An AGENT span that repeats its calls (smolagents, where it even adds up over the object's life) counts only
-where nothing below it has usage.
+where nothing below it has usage. Names and shapes: facts/semconv, sections 2 and 4.
 """
 
 from __future__ import annotations
 
+import msgspec
+
 from otel_runlog.conventions import _kinds
-from otel_runlog.conventions._attrs import dump, mapping, text
-from otel_runlog.conventions._base import MARKERS, content, read_common
-from otel_runlog.conventions._messages import dumped, message, messages_of, unflatten
-from otel_runlog.conventions._usage import GENAI, OPENINFERENCE
+from otel_runlog.conventions._attrs import dump, text
+from otel_runlog.conventions._base import MODEL_KINDS, read_common
+from otel_runlog.conventions._genai_messages import genai_messages, shown
+from otel_runlog.conventions._messages import Messages
+from otel_runlog.conventions._openinference_messages import flat_messages
+from otel_runlog.conventions._tool_values import arguments_of, call_id_in, result_of
+from otel_runlog.conventions._vocabularies import GENAI, OPENINFERENCE
 from otel_runlog.conventions.reading import Reading, SpanMessages
-from otel_runlog.model import Attributes, Message, Span, StepKind
+from otel_runlog.model import Attributes, AttrValue, Message, Span, StepKind
 
 NAME = "openinference"
 KIND = "openinference.span.kind"
-INPUT_KEYS = ("llm.input_messages.0.message.role", "llm.input_messages.1.message.role", "input.value")
-OUTPUT_KEYS = ("llm.output_messages.0.message.role", "output.value")
-LAST_CALL_ONLY = "openinference.instrumentation.google_genai"
-LIFETIME_TOTALS = "openinference.instrumentation.smolagents"
-"""The scope whose AGENT spans say what the object used since it was made."""
+INPUT, OUTPUT = "input.value", "output.value"
+CONTENT_FIELDS = ("openinference_input", "openinference_output")
+GOOGLE = "openinference.instrumentation.google_genai"
+"""Its scope reports a loop of automatic function calls as one span with the last call's usage."""
+LIFETIME_TOTALS = ("openinference.instrumentation.smolagents", "pydantic-ai")
+"""Scopes whose AGENT spans say what the object used since it was made, or what sub-agents used with it."""
+HANDOFF = "handoff to "
+"""openai-agents passes the conversation on: no tool runs, though the span's kind says TOOL."""
+AGENT_SUFFIXES = ("._execute_core", ".run")
+
+
+class _Answer(msgspec.Struct):
+    """What is worth knowing of a provider's raw answer."""
+
+    id: object = None
+    response_id: object = None
+    service_tier: object = None
 
 
 def matches(span: Span) -> bool:
@@ -29,30 +46,34 @@ def matches(span: Span) -> bool:
     return KIND in span.attributes
 
 
-def read(span: Span) -> Reading | None:
+def read(span: Span) -> Reading:
     """Read a span by its OpenInference kind."""
-    a = span.attributes
-    kind = _kinds.OPENINFERENCE.get(str(a[KIND]).upper(), StepKind.OTHER)
-    reading = read_common(span, NAME, kind, (OPENINFERENCE, GENAI))
-    if kind is StepKind.LLM:
-        reading.content = content(a, INPUT_KEYS, OUTPUT_KEYS)
+    kind = _kind(span)
+    reading = read_common(span, NAME, kind, (OPENINFERENCE, GENAI), content_fields=CONTENT_FIELDS)
+    if kind in MODEL_KINDS:
         reading.usage_cut = reading.usage_cut or _is_loop(span)
-        reading.response_id = reading.response_id or _response_id(a)
-        reading.streaming = True if reading.streaming is None and reading.time_to_first_token_ms else reading.streaming
+        _read_answer(reading, span.attributes.get(OUTPUT))
     elif kind is StepKind.TOOL:
         reading.tool_name = reading.tool_name or span.name
+        reading.tool_call_id = reading.tool_call_id or call_id_in((span.attributes.get(OUTPUT),))
     elif kind in (StepKind.AGENT, StepKind.CHAIN):
-        reading.total_is_no_sum = span.scope.name == LIFETIME_TOTALS
+        reading.total_is_no_sum = span.scope.name in LIFETIME_TOTALS
         if kind is StepKind.AGENT:
             reading.agent = reading.agent or _agent_name(span)
     return reading
 
 
+def _kind(span: Span) -> StepKind:
+    declared = _kinds.OPENINFERENCE.get((text(span.attributes, (KIND,)) or "").upper(), StepKind.OTHER)
+    is_handoff = declared is StepKind.TOOL and span.name.startswith(HANDOFF)
+    return StepKind.OTHER if is_handoff else declared
+
+
 def _is_loop(span: Span) -> bool:
     """Google's automatic function calling: several calls in one span, the usage of the last (facts/semconv, trap 6)."""
-    if span.scope.name != LAST_CALL_ONLY:
+    if span.scope.name != GOOGLE:
         return False
-    history = span.attributes.get("output.value")
+    history = span.attributes.get(OUTPUT)
     return "message.tool_calls.0.tool_call.function.name" in span.attributes or (
         isinstance(history, str) and '"automatic_function_calling_history":[{' in history.replace(" ", "")
     )
@@ -60,49 +81,54 @@ def _is_loop(span: Span) -> bool:
 
 def _agent_name(span: Span) -> str:
     """graph.node.id where it is given; CrewAI's `role._execute_core` and the like are the role."""
-    return text(span.attributes, ("graph.node.id",)) or span.name.removesuffix("._execute_core").removesuffix(".run")
+    name = text(span.attributes, ("graph.node.id",)) or span.name
+    for suffix in AGENT_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
 
 
-def _response_id(a: Attributes) -> str | None:
-    """OpenInference has no attribute for it: the id stands inside the raw answer."""
-    value = a.get("output.value")
-    if not isinstance(value, str) or '"id"' not in value:
-        return None
-    return text(mapping(value), ("id", "response_id"))
+def _read_answer(reading: Reading, value: AttrValue) -> None:
+    """OpenInference has no attribute for the response id and the tier: they stand inside the raw answer."""
+    if not isinstance(value, str) or '"id"' not in value or (reading.response_id and reading.service_tier):
+        return
+    try:
+        answer = msgspec.json.decode(value, type=_Answer)
+    except (msgspec.DecodeError, RecursionError):
+        return
+    found: Attributes = {"id": answer.id, "response_id": answer.response_id, "tier": answer.service_tier}  # type: ignore[dict-item]
+    reading.response_id = reading.response_id or text(found, ("id", "response_id"))
+    reading.service_tier = reading.service_tier or text(found, ("tier",))
 
 
 def messages(span: Span) -> SpanMessages:
-    """The flattened messages, else input.value and output.value."""
+    """The flattened messages, else input.value and output.value, else the gen_ai.* of a stamped span."""
     a = span.attributes
-    inputs = _flat(a, "llm.input_messages.") or _value(a, "input.value", "user")
+    if _kind(span) is StepKind.TOOL:
+        return _tool(span)
+    found = flat_messages(a)
+    other = genai_messages(span) if not (found.input and found.output) else SpanMessages()
     return SpanMessages(
-        system=tuple(m for m in inputs if m.role in ("system", "developer")),
-        input=tuple(m for m in inputs if m.role not in ("system", "developer")),
-        output=_flat(a, "llm.output_messages.") or _value(a, "output.value", "assistant"),
-        tools=dumped((t.get("tool", t) for t in unflatten(a, "llm.tools.")), "tool"),
+        system=found.system or other.system,
+        input=_told(found.input) or other.input or _value(a, INPUT, "user"),
+        output=_told(found.output) or other.output or _value(a, OUTPUT, "assistant"),
+        tools=found.tools or other.tools,
     )
 
 
-def _flat(a: Attributes, prefix: str) -> tuple[Message, ...]:
-    return tuple(message(_plain(m.get("message", m))) for m in unflatten(a, prefix))
+def _told(messages: Messages) -> Messages:
+    """Messages of which one says something; those of shapes the instrumentation does not know are roles alone."""
+    return messages if any(m.text for m in messages) else ()
 
 
-def _plain(value: object) -> Attributes:
-    """OpenInference's nesting (contents[].message_content, tool_calls[].tool_call) as a plain message."""
-    if not isinstance(value, dict):
-        return {}
-    plain: Attributes = {k: v for k, v in value.items() if k not in ("contents", "tool_calls")}
-    if contents := value.get("contents"):
-        plain["parts"] = [c.get("message_content", c) if isinstance(c, dict) else c for c in contents]
-    if calls := value.get("tool_calls"):
-        plain["tool_calls"] = [c.get("tool_call", c) if isinstance(c, dict) else c for c in calls]
-    return plain
+def _tool(span: Span) -> SpanMessages:
+    a, other = span.attributes, genai_messages(span)
+    return SpanMessages(
+        input=arguments_of(a[INPUT]) if INPUT in a else other.input,
+        output=result_of(a[OUTPUT]) if OUTPUT in a else other.output,
+    )
 
 
-def _value(a: Attributes, key: str, role: str) -> tuple[Message, ...]:
-    value = a.get(key)
-    if value is None or value in MARKERS:
-        return ()
-    if isinstance(value, str):
-        return (Message(role, value, value),)
-    return messages_of(dump(value), role)
+def _value(a: Attributes, key: str, role: str) -> Messages:
+    """The raw request or answer as one message: its shape is the client's own."""
+    value = shown(a.get(key))
+    return () if value in (None, "") else (Message(role, dump(value), dump(value)),)

@@ -5,38 +5,67 @@ The last convention asked: whatever carries gen_ai.* attributes and is no vocabu
 
 from __future__ import annotations
 
-import msgspec
-
 from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import text
-from otel_runlog.conventions._base import read_common
+from otel_runlog.conventions._base import MODEL_KINDS, read_common
 from otel_runlog.conventions._genai_messages import genai_messages
-from otel_runlog.conventions._usage import GENAI, LLM_OLD, OPENINFERENCE
+from otel_runlog.conventions._vocabularies import GENAI, LLM_OLD, OPENINFERENCE
 from otel_runlog.conventions.reading import Reading, SpanMessages
-from otel_runlog.model import Span, StepKind
+from otel_runlog.model import Attributes, Span, StepKind
 
 NAME = "otel_genai"
+OPERATION = "gen_ai.operation.name"
+MODEL = "gen_ai.request.model"
 CACHE_OUTSIDE = ("opentelemetry.instrumentation.genai.bedrock", "opentelemetry.instrumentation.botocore")
 """Scopes that pass Bedrock's inputTokens on as they are (facts/semconv, section 3)."""
 REASONING_OUTSIDE = ("opentelemetry.instrumentation.google_generativeai",)
+TRANSPORT = (
+    "http.request.method",
+    "http.method",
+    "rpc.system",
+    "rpc.system.name",
+    "messaging.system",
+    "db.system.name",
+)
+"""Marks of spans that baggage or a wrapper may have stamped with a model's name; alone it makes no call of them."""
 
 
 def matches(span: Span) -> bool:
     """Any gen_ai.* attribute."""
-    return any(key.startswith("gen_ai.") for key in span.attributes)
+    return has_prefix(span.attributes, "gen_ai.")
 
 
-def kind(span: Span) -> StepKind | None:
-    """The operation's kind, else what the attributes say: a tool's name is a tool, a model is a model call."""
-    operation = text(span.attributes, ("gen_ai.operation.name",))
-    if operation is not None:
-        return _kinds.OPERATION.get(operation.lower(), StepKind.OTHER)
-    found = _kinds.LLM_REQUEST_TYPE.get(text(span.attributes, ("llm.request.type",)) or "")
-    if found is not None:
-        return found
-    if "gen_ai.tool.name" in span.attributes:
+def has_prefix(attributes: Attributes, prefix: str) -> bool:
+    """Whether any name starts with `prefix`."""
+    for key in attributes:  # noqa: SIM110  # a third of the time of any() with a generator, and asked of every span
+        if key.startswith(prefix):
+            return True
+    return False
+
+
+def kind(span: Span, declared: StepKind | None = None) -> StepKind | None:
+    """What the span does: its operation, else what its own vocabulary declares, else what its attributes tell.
+
+    A name no table knows is a tool where the span names one, a model call where it has a model and tokens, else OTHER.
+    """
+    a = span.attributes
+    operation = text(a, (OPERATION,))
+    known = _kinds.OPERATION.get(operation.lower()) if operation else None
+    known = known or declared or _kinds.LLM_REQUEST_TYPE.get(text(a, ("llm.request.type",)) or "")
+    if known is not None:
+        return known
+    if text(a, ("gen_ai.tool.name",)):
         return StepKind.TOOL
-    return StepKind.LLM if "gen_ai.request.model" in span.attributes else None
+    if text(a, (MODEL,)) and _is_call(a, bare=operation is None):
+        return StepKind.LLM
+    return StepKind.OTHER if operation else None
+
+
+def _is_call(a: Attributes, *, bare: bool) -> bool:
+    """Whether a span with a model's name calls it: it has tokens, or says nothing else of itself."""
+    if GENAI.index.gather(a):
+        return True
+    return bare and not any(key in a for key in TRANSPORT)
 
 
 def read(span: Span) -> Reading | None:
@@ -44,22 +73,32 @@ def read(span: Span) -> Reading | None:
     step_kind = kind(span)
     if step_kind is None:
         return None
+    scope = span.scope.name
     reading = read_common(
         span,
         NAME,
         step_kind,
         (GENAI, OPENINFERENCE, LLM_OLD),
-        cache_outside=span.scope.name.startswith(CACHE_OUTSIDE),
-        reasoning_outside=span.scope.name.startswith(REASONING_OUTSIDE),
+        cache_outside=scope.startswith(CACHE_OUTSIDE),
+        reasoning_outside=scope.startswith(REASONING_OUTSIDE),
     )
-    name_parts(reading, span)
+    if step_kind not in MODEL_KINDS:
+        name_parts(reading, span)
+    return reading
+
+
+def read_as(name: str, span: Span) -> Reading | None:
+    """The same, for a vocabulary of its own that writes gen_ai.* too."""
+    reading = read(span)
+    if reading is not None:
+        reading.convention = name
     return reading
 
 
 def name_parts(reading: Reading, span: Span) -> None:
     """Take from the operation and the span's name what attributes leave out, and mark what never roots a run."""
-    operation = text(span.attributes, ("gen_ai.operation.name",)) or ""
-    reading.rootless = operation in _kinds.ROOTLESS_OPERATIONS or "mcp.method.name" in span.attributes
+    operation = text(span.attributes, (OPERATION,)) or ""
+    reading.rootless = operation in _kinds.ROOTLESS_OPERATIONS
     rest = span.name.removeprefix(operation).strip() if operation and span.name.startswith(operation) else None
     if reading.kind in (StepKind.AGENT, StepKind.WORKFLOW) and reading.agent is None:
         workflow = text(span.attributes, ("gen_ai.workflow.name",))
@@ -71,8 +110,3 @@ def name_parts(reading: Reading, span: Span) -> None:
 def messages(span: Span) -> SpanMessages:
     """The span's messages."""
     return genai_messages(span)
-
-
-def with_name(reading: Reading, name: str) -> Reading:
-    """The same reading under another convention's name."""
-    return msgspec.structs.replace(reading, convention=name)

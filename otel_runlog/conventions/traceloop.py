@@ -1,7 +1,8 @@
 """Traceloop (OpenLLMetry): traceloop.* on its workflows, agents, tasks and tools; gen_ai.* on its model calls.
 
 Model calls carry no traceloop.* attribute, only their scope tells (facts/semconv, section 1, row 17). Versions to 0.4x
-write gen_ai.prompt.N and llm.usage.*, later ones the OTel names.
+write gen_ai.prompt.N and llm.usage.*, later ones the OTel names; Ollama the old ones still. A span that declares
+itself an agent (crewai.agent) is none of the calls it repeats, whatever model and tokens it names.
 """
 
 from __future__ import annotations
@@ -11,53 +12,68 @@ import re
 from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import text
 from otel_runlog.conventions._base import read_common
-from otel_runlog.conventions._genai_messages import genai_messages
-from otel_runlog.conventions._messages import messages_of
-from otel_runlog.conventions._usage import GENAI, LLM_OLD
+from otel_runlog.conventions._genai_messages import genai_messages, shown
+from otel_runlog.conventions._messages import value_of
+from otel_runlog.conventions._tool_values import arguments_of, call_id_in, result_of
+from otel_runlog.conventions._vocabularies import GENAI, LLM_OLD
+from otel_runlog.conventions.otel_genai import has_prefix, name_parts
 from otel_runlog.conventions.otel_genai import kind as genai_kind
-from otel_runlog.conventions.otel_genai import name_parts
 from otel_runlog.conventions.reading import Reading, SpanMessages
 from otel_runlog.model import Span, StepKind
 
 NAME = "traceloop"
-SCOPE = re.compile(r"^opentelemetry\.instrumentation\.[a-z_]+(\.v1)?$|^traceloop")
-VERSION = re.compile(r"^0\.[3-6]\d?\.\d+$")
+KIND, ENTITY = "traceloop.span.kind", "traceloop.entity.name"
+SCOPE = re.compile(r"opentelemetry\.instrumentation\.[a-z_]+(\.v1)?$|traceloop|@traceloop/")
+OFFICIAL = re.compile(r"opentelemetry\.instrumentation\.[a-z_]+")
+"""Scopes whose names the official packages use too: only the version tells."""
+VERSION = re.compile(r"0\.[3-6]\d?\.\d+$")
 """Traceloop's version numbers; the official packages are 0.x or 2.x with a b (0.66b2, 2.4b0)."""
 CACHE_OUTSIDE = "opentelemetry.instrumentation.bedrock"
 REASONING_OUTSIDE = "opentelemetry.instrumentation.google_generativeai"
 ANTHROPIC = "opentelemetry.instrumentation.anthropic"
+ARGUMENTS = ("gen_ai.tool.call.arguments", "traceloop.entity.input")
+RESULT = ("gen_ai.tool.call.result", "traceloop.entity.output", "mcp.response.value")
 
 
 def matches(span: Span) -> bool:
-    """A traceloop.* attribute, or a Traceloop instrumentation's scope."""
-    if SCOPE.match(span.scope.name) and (VERSION.match(span.scope.version) or span.scope.name.endswith(".v1")):
+    """A Traceloop instrumentation's scope, or a traceloop.* attribute."""
+    scope = span.scope
+    if SCOPE.match(scope.name) and (VERSION.match(scope.version) or not OFFICIAL.fullmatch(scope.name)):
         return True
-    return any(key.startswith("traceloop.") for key in span.attributes)
+    return has_prefix(span.attributes, "traceloop.")
 
 
 def read(span: Span) -> Reading | None:
     """Read by operation, else by traceloop.span.kind."""
     a = span.attributes
-    declared = _kinds.TRACELOOP.get(text(a, ("traceloop.span.kind",)) or "")
-    step_kind = genai_kind(span) or declared
-    if step_kind is None:
+    declared = text(a, (KIND,)) or ""
+    kind = genai_kind(span, _kinds.TRACELOOP.get(declared))
+    if kind is None and declared not in _kinds.TRACELOOP_OTHER:
         return None
     reading = read_common(
         span,
         NAME,
-        step_kind,
+        kind or StepKind.OTHER,
         (GENAI, LLM_OLD),
         cache_outside=span.scope.name == CACHE_OUTSIDE,
         reasoning_outside=span.scope.name == REASONING_OUTSIDE,
     )
-    name_parts(reading, span)
-    entity = text(a, ("traceloop.entity.name",))
-    if step_kind in (StepKind.AGENT, StepKind.WORKFLOW):
-        reading.agent = reading.agent or entity or text(a, ("traceloop.workflow.name", "crewai.agent.role"))
-    if step_kind is StepKind.TOOL:
-        reading.tool_name = text(a, ("gen_ai.tool.name",)) or entity or span.name.removesuffix(".tool")
+    _name(reading, span)
     _known_faults(reading, span)
     return reading
+
+
+def _name(reading: Reading, span: Span) -> None:
+    """Agents and tools by gen_ai.*, else by the entity that the decorator or the framework names."""
+    a = span.attributes
+    entity = text(a, (ENTITY,))
+    if reading.kind is StepKind.TOOL:
+        reading.tool_name = text(a, ("gen_ai.tool.name",)) or entity or span.name.removesuffix(".tool")
+        reading.tool_call_id = reading.tool_call_id or call_id_in((a.get(ARGUMENTS[0]), a.get(RESULT[0])))
+        return
+    name_parts(reading, span)
+    if reading.kind in (StepKind.AGENT, StepKind.WORKFLOW):
+        reading.agent = reading.agent or entity or text(a, ("traceloop.workflow.name", "crewai.agent.role"))
 
 
 def _known_faults(reading: Reading, span: Span) -> None:
@@ -68,7 +84,11 @@ def _known_faults(reading: Reading, span: Span) -> None:
 
 def messages(span: Span) -> SpanMessages:
     """gen_ai messages, else the entity's input and output."""
+    a = span.attributes
     found = genai_messages(span)
-    found.input = found.input or messages_of(span.attributes.get("traceloop.entity.input"))
-    found.output = found.output or messages_of(span.attributes.get("traceloop.entity.output"), "assistant")
+    if text(a, (KIND,)) == "tool" or "gen_ai.tool.name" in a:
+        given, got = (next((a[k] for k in keys if k in a), None) for keys in (ARGUMENTS, RESULT))
+        return SpanMessages(input=arguments_of(given), output=result_of(got))
+    found.input = found.input or value_of(shown(a.get(ARGUMENTS[1])), "user")
+    found.output = found.output or value_of(shown(a.get(RESULT[1])), "assistant")
     return found
