@@ -7,72 +7,70 @@ from decimal import Decimal
 import msgspec
 
 from otel_runlog.duplicates import Duplicates
-from otel_runlog.model import AgentUsage, Step, StepKind, Usage
+from otel_runlog.model import AgentUsage, Step, Usage
 from otel_runlog.steps import agent_of
 from otel_runlog.tree import CALL_KINDS, Node
 
 UNNAMED = "(unnamed)"
 
 
-class Own(msgspec.Struct):
-    """What one agent did itself."""
-
-    parent: str | None = None
-    calls: int = 0
+class _Sum(msgspec.Struct):
     usage: Usage = Usage()
     cost_usd: Decimal | None = None
+
+    def add(self, usage: Usage, cost_usd: Decimal | None) -> None:
+        self.usage += usage
+        if cost_usd is not None:
+            self.cost_usd = (self.cost_usd or Decimal(0)) + cost_usd
+
+
+class _Agent(msgspec.Struct):
+    parent: str | None
+    depth: int
+    calls: int
+    own: _Sum
+    inclusive: _Sum
 
 
 def agents_of(nodes: list[Node], steps: list[Step], top: str | None, duplicates: Duplicates) -> tuple[AgentUsage, ...]:
     """Own and inclusive figures, the root's agent (`top`) first. Own figures over all agents add up to the run's."""
     top = top or UNNAMED
-    own: dict[str, Own] = {top: Own()}
-    for node, step in zip(nodes, steps, strict=True):
-        name = step.agent or top
-        _know(name, node, own, top, duplicates)
+    found = {top: _new(None, 0)}
+    for node in sorted(nodes, key=lambda n: n.depth):
+        _meet(agent_of(node, duplicates) or top, node, found, top)
+    for step in steps:
         if step.counted:
-            _add(own[name], step)
-    return tuple(_figures(name, own) for name in sorted(own, key=lambda n: (_depth(n, own), list(own).index(n))))
+            agent = found[step.agent or top]
+            agent.calls += step.kind in CALL_KINDS
+            agent.own.add(step.usage, step.cost.usd)
+    _sum_up(found)
+    return tuple(_figures(name, found[name]) for name in sorted(found, key=lambda n: found[n].depth))
 
 
-def _know(name: str, node: Node, own: dict[str, Own], top: str, duplicates: Duplicates) -> None:
-    """An agent's parent is the agent of the nearest span above that belongs to another one, else the run's."""
-    if name in own:
+def _new(parent: str | None, depth: int) -> _Agent:
+    return _Agent(parent, depth, 0, _Sum(), _Sum())
+
+
+def _meet(name: str, node: Node, found: dict[str, _Agent], top: str) -> None:
+    """An agent's parent is the nearest other agent above its topmost step, else the run's."""
+    if name in found:
         return
-    above = (a for a in node.ancestors() if a.reading)
-    names = (agent_of(a, duplicates) for a in above)
-    parent = next((n for n in names if n is not None and n != name), top)
-    own[name] = Own(parent=parent if parent in own else top)
+    above = node.parent
+    while above is not None and above.agent == name:
+        above = above.parent
+    parent = above.agent if above is not None and above.agent in found else top
+    assert parent is not None
+    found[name] = _new(parent, found[parent].depth + 1)
 
 
-def _add(own: Own, step: Step) -> None:
-    own.calls += step.kind in CALL_KINDS or step.kind is StepKind.AGENT
-    own.usage += step.usage
-    if step.cost.usd is not None:
-        own.cost_usd = (own.cost_usd or Decimal(0)) + step.cost.usd
+def _sum_up(found: dict[str, _Agent]) -> None:
+    """Add every agent's own figures to its own inclusive ones, and these to its parent's: the deepest first."""
+    for agent in sorted(found.values(), key=lambda a: -a.depth):
+        agent.inclusive.add(agent.own.usage, agent.own.cost_usd)
+        if agent.parent is not None:
+            found[agent.parent].inclusive.add(agent.inclusive.usage, agent.inclusive.cost_usd)
 
 
-def _depth(name: str, own: dict[str, Own]) -> int:
-    depth, parent = 0, own[name].parent
-    while parent is not None and depth <= len(own):
-        depth, parent = depth + 1, own[parent].parent
-    return depth
-
-
-def _figures(name: str, own: dict[str, Own]) -> AgentUsage:
-    me = own[name]
-    usage, cost = Usage(), None
-    for other, theirs in own.items():
-        if other == name or _is_below(other, name, own):
-            usage += theirs.usage
-            cost = theirs.cost_usd if cost is None else cost + (theirs.cost_usd or 0)
-    return AgentUsage(name, me.parent, _depth(name, own), me.calls, me.usage, me.cost_usd, usage, cost)
-
-
-def _is_below(name: str, above: str, own: dict[str, Own]) -> bool:
-    parent, left = own[name].parent, len(own)
-    while parent is not None and left:
-        if parent == above:
-            return True
-        parent, left = own[parent].parent, left - 1
-    return False
+def _figures(name: str, a: _Agent) -> AgentUsage:
+    own, inclusive = a.own, a.inclusive
+    return AgentUsage(name, a.parent, a.depth, a.calls, own.usage, own.cost_usd, inclusive.usage, inclusive.cost_usd)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.model import StepKind
-from otel_runlog.tree import AGENT_KINDS, MODEL_KINDS, Node
+from otel_runlog.tree import AGENT_KINDS, MODEL_KINDS, Node, nearest_above
 
 CLOCK_TOLERANCE_NS = 5_000_000
 """Two views of one call may start and end this far apart: measured up to 3 ms between a client's and its wrapper's."""
@@ -31,6 +31,7 @@ class Duplicates:
     def __init__(self, nodes: Iterable[Node], found: Found) -> None:
         self._counted: Found = {}
         self._views: dict[int, list[Node]] = {}
+        self._agents: dict[int, str | None] = {}
         for node in nodes:
             if id(node) in found:
                 keep = _end_of_chain(node, found)
@@ -45,19 +46,27 @@ class Duplicates:
         """The nodes that `node` counts for."""
         return self._views.get(id(node), [])
 
-    def twins(self, node: Node) -> list[Node]:
+    def twins(self, node: Node) -> Iterator[Node]:
         """All other views of the call that `node` sees, the one that counts first."""
         keep = self._counted.get(id(node), node)
-        return [n for n in (keep, *self.views(keep)) if n is not node]
+        return (n for n in (keep, *self.views(keep)) if n is not node)
+
+    def agent(self, node: Node) -> str | None:
+        """The agent that some view of the call belongs to, that of the one that counts first."""
+        keep = self._counted.get(id(node), node)
+        if id(keep) not in self._agents:
+            self._agents[id(keep)] = next((n.agent for n in (keep, *self.views(keep)) if n.agent), None)
+        return self._agents[id(keep)]
 
 
 def find_duplicates(nodes: Iterable[Node]) -> Duplicates:
-    """Every model or tool node that another node counts for, over all given traces."""
-    steps = sorted((n for n in nodes if n.reading), key=lambda n: (n.start, n.depth, n.span_id))
+    """Every model or tool node that another node counts for, over all given (linked) traces."""
+    nodes = list(nodes)
+    steps = sorted((n for n in nodes if n.reading), key=lambda n: (n.start, n.depth, n.trace_id, n.span_id))
     calls = [n for n in steps if n.kind in MODEL_KINDS]
     found = _peers(calls)
-    _nested(calls, found)
-    _tools([n for n in steps if n.kind is StepKind.TOOL], found)
+    _nested(calls, nearest_above(nodes, lambda n: n.kind in MODEL_KINDS | OWN_WORK), found)
+    _tools([n for n in steps if n.kind is StepKind.TOOL], nearest_above(nodes, lambda n: n.reading is not None), found)
     return Duplicates(steps, found)
 
 
@@ -82,31 +91,43 @@ def _reading(node: Node) -> Reading:
 
 
 def _peers(calls: list[Node]) -> Found:
-    """Views beside each other: same response id, or the same numbers in the same time, from different scopes."""
+    """Views beside each other: same response id, or the same numbers in the same time, from different scopes.
+
+    Of one call each scope has one view: two alike calls at the same time are not taken for one.
+    """
     found: Found = {}
+    scopes: dict[int, frozenset[str]] = {id(n): frozenset((n.scope,)) for n in calls}
     for alike in _buckets(calls):
+        everywhere = frozenset(n.scope for n in alike)
         for i, node in enumerate(alike):
             for other in _overlapping(alike, i):
-                if id(node) in found:
+                if id(node) in found or scopes[id(node)] >= everywhere:
                     break
-                if id(other) not in found and same_call(node, other):
-                    keep, drop = (node, other) if quality(node) >= quality(other) else (other, node)
-                    found[id(drop)] = keep
+                if id(other) in found or scopes[id(node)] & scopes[id(other)] or not same_call(node, other):
+                    continue
+                keep, drop = (node, other) if quality(node) >= quality(other) else (other, node)
+                found[id(drop)] = keep
+                scopes[id(keep)] |= scopes[id(drop)]
     return found
 
 
 def _buckets(calls: list[Node]) -> Iterator[list[Node]]:
-    """Calls that could be views of one: by response id, by numbers, and the failed ones; only where scopes differ."""
-    buckets: dict[object, list[Node]] = {}
+    """Calls that could be views of one, where scopes differ: by response id, then by numbers, then the failed ones.
+
+    The order of the buckets must not depend on calls that have nothing to do with each other: the store knows only
+    some of them.
+    """
+    buckets: dict[tuple[int, str, int], list[Node]] = {}
     for node in calls:
         r = _reading(node)
         if r.response_id:
-            buckets.setdefault(r.response_id, []).append(node)
+            buckets.setdefault((0, r.response_id, 0), []).append(node)
         if r.usage.input_tokens is not None:
-            buckets.setdefault((r.usage.input_tokens, r.usage.output_tokens), []).append(node)
+            output = r.usage.output_tokens
+            buckets.setdefault((1, str(r.usage.input_tokens), -1 if output is None else output), []).append(node)
         elif r.failed:
-            buckets.setdefault("failed", []).append(node)
-    return (b for b in buckets.values() if len({n.scope for n in b}) > 1)
+            buckets.setdefault((2, "", 0), []).append(node)
+    return (b for _, b in sorted(buckets.items(), key=lambda kb: kb[0]) if len({n.scope for n in b}) > 1)
 
 
 def _overlapping(calls: list[Node], i: int) -> Iterator[Node]:
@@ -125,16 +146,20 @@ def _related(a: Node, b: Node) -> bool:
 def same_call(a: Node, b: Node) -> bool:
     """Whether two model spans of different scopes, neither above the other, see one call.
 
-    Of two in different traces one must have no parent: a client's span that found no context to belong to.
+    Of two in different traces one must have no parent: a client's span that found no context to belong to. Calls whose
+    times or processes are known to differ are two, whatever else they share.
     """
-    if a.scope == b.scope or a.kind is not b.kind or _related(a, b):
+    if a.scope == b.scope or a.kind is not b.kind or not _within(a, b) or not _same_process(a, b):
         return False
     if a.trace_id != b.trace_id and a.parent_id and b.parent_id:
         return False
-    x, y = _reading(a), _reading(b)
+    return _same_words(_reading(a), _reading(b)) and not _related(a, b)
+
+
+def _same_words(x: Reading, y: Reading) -> bool:
     if x.response_id and y.response_id:
-        return x.response_id == y.response_id and _within(a, b)
-    if not _within(a, b) or not _same_model(x, y):
+        return x.response_id == y.response_id
+    if not _same_model(x, y):
         return False
     if x.failed and y.failed:
         return True
@@ -143,9 +168,16 @@ def same_call(a: Node, b: Node) -> bool:
 
 
 def _within(a: Node, b: Node) -> bool:
-    """Whether one lies inside the other, give or take the clock tolerance."""
+    """Whether one lies inside the other, give or take the clock tolerance. What has no start or no end lies nowhere."""
+    if None in (a.started_ns, a.ended_ns, b.started_ns, b.ended_ns):
+        return False
     t = CLOCK_TOLERANCE_NS
     return (a.start - t <= b.start and b.end <= a.end + t) or (b.start - t <= a.start and a.end <= b.end + t)
+
+
+def _same_process(a: Node, b: Node) -> bool:
+    """Two views of a call are made in one process; what is not told of a process may be anything."""
+    return all(x is None or y is None or x == y for x, y in zip(a.process, b.process, strict=False))
 
 
 def _same_model(x: Reading, y: Reading) -> bool:
@@ -154,25 +186,18 @@ def _same_model(x: Reading, y: Reading) -> bool:
     return not ours or not theirs or any(m.startswith(n) or n.startswith(m) for m in ours for n in theirs)
 
 
-def _nested(calls: list[Node], found: Found) -> None:
-    """A model span around other model spans is a wrapper: from the inside out, the better view counts."""
+def _nested(calls: list[Node], above: dict[int, Node], found: Found) -> None:
+    """A model span around other model spans is a wrapper: from the inside out, the better view counts.
+
+    `above` has the nearest model call or work of its own above each: an inner call of a tool is no view of the outer.
+    """
     inners: dict[int, list[Node]] = {}
     for node in calls:
-        outer = _wrapper(node)
-        if outer is not None:
+        outer = above.get(id(node))
+        if outer is not None and outer.kind is node.kind:
             inners.setdefault(id(outer), []).append(node)
     for outer in sorted((n for n in calls if id(n) in inners), key=lambda n: -n.depth):
         _resolve(outer, inners[id(outer)], found)
-
-
-def _wrapper(node: Node) -> Node | None:
-    """The model span of the same kind that this one is the inside of."""
-    for above in node.ancestors():
-        if above.kind in OWN_WORK:
-            return None
-        if above.kind in MODEL_KINDS:
-            return above if above.kind is node.kind else None
-    return None
 
 
 def _resolve(outer: Node, inside: list[Node], found: Found) -> None:
@@ -192,19 +217,17 @@ def _resolve(outer: Node, inside: list[Node], found: Found) -> None:
         found.update((id(n), outer) for n in counted)
 
 
-def _tools(tools: list[Node], found: Found) -> None:
+def _tools(tools: list[Node], above: dict[int, Node], found: Found) -> None:
     """A tool span right under another with its call id or name, or beside it with its call id, is the same call."""
+    by_call: dict[tuple[str, str], Node] = {}
     for node in tools:
-        outer = next((a for a in node.ancestors() if a.reading), None)
+        outer = above.get(id(node))
         if outer is not None and outer.kind is StepKind.TOOL and _same_tool(outer, node):
             found[id(node)] = outer
-    by_call: dict[str, Node] = {}
-    for node in tools:
-        call_id = _reading(node).tool_call_id
-        if not call_id or id(node) in found:
             continue
-        other = by_call.setdefault(call_id, node)
-        if other is not node and other.scope != node.scope and _within(other, node):
+        call_id = _reading(node).tool_call_id
+        other = by_call.setdefault((node.trace_id, call_id), node) if call_id else node
+        if other.scope != node.scope and _within(other, node):
             found[id(node)] = other
 
 

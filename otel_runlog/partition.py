@@ -8,24 +8,34 @@ provisional run of its trace. Rule 7: a trace that only sees what another run se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from otel_runlog.duplicates import Duplicates
 from otel_runlog.model import StepKind
-from otel_runlog.tree import CALL_KINDS, Node
+from otel_runlog.tree import CALL_KINDS, MODEL_KINDS, RUN_SCOPE, Node, mark_above
 
 ROOT_KINDS = frozenset({StepKind.AGENT, StepKind.WORKFLOW, StepKind.CHAIN})
 
 
 class Members(msgspec.Struct, eq=False):
-    """The nodes of one run. `root` is None while it is missing; `tops` are the nodes without a parent in the run."""
+    """The nodes of one run.
+
+    `roots` is empty while the root is missing; a named run may have several, the first of them stands for it.
+    `adopted` counts the subtrees that are here because the run is the only one of their trace.
+    """
 
     run_id: str
-    root: Node | None
-    tops: list[Node]
+    roots: list[Node]
     nodes: list[Node]
+    named: bool = False
+    adopted: int = 0
+
+    @property
+    def root(self) -> Node | None:
+        """The root that gives the run its name and start; None while it is missing."""
+        return self.roots[0] if self.roots else None
 
     @property
     def steps(self) -> list[Node]:
@@ -47,7 +57,7 @@ def partition(tops: list[Node], duplicates: Duplicates) -> list[Members]:
     """The runs under `tops` (linked nodes of one or more traces), in order of their first start."""
     runs = _named(tops)
     orphans: dict[str, list[Node]] = {}
-    for region in _regions(tops):
+    for region in (t for t in tops if t.run_id is None):
         if region.orphan:
             orphans.setdefault(region.trace_id, []).append(region)
         else:
@@ -59,96 +69,121 @@ def partition(tops: list[Node], duplicates: Duplicates) -> list[Members]:
 
 
 def _named(tops: list[Node]) -> list[Members]:
-    """Rule 1: one run an id, over all traces."""
-    found: dict[str, Members] = {}
-    for node in _walk(tops):
-        if node.run_id is None:
-            continue
-        members = found.setdefault(node.run_id, Members(node.run_id, None, [], []))
-        members.nodes.append(node)
-        if node.parent is None or node.parent.run_id != node.run_id:
-            members.tops.append(node)
-    for members in found.values():
-        members.tops.sort(key=lambda n: (n.orphan, n.start, n.span_id))
-        members.root = members.tops[0]
-    return list(found.values())
+    """Rule 1: one run an id, over all traces in which it has steps.
+
+    A trace that has none is left out: the store finds the traces of a run by its steps.
+    """
+    found: dict[tuple[str, str], list[Node]] = {}
+    for node in (n for top in tops for n in top.walk()):
+        if node.run_id is not None:
+            found.setdefault((node.run_id, node.trace_id), []).append(node)
+    runs: dict[str, Members] = {}
+    for (run_id, _), nodes in found.items():
+        if any(n.reading for n in nodes):
+            runs.setdefault(run_id, Members(run_id, [], [], named=True)).nodes.extend(nodes)
+    for run in runs.values():
+        run.roots = _roots_of_named([n for n in run.nodes if n.parent is None or n.parent.run_id != run.run_id])
+    return list(runs.values())
 
 
-def _walk(tops: Iterable[Node]) -> Iterable[Node]:
-    for top in tops:
-        yield top
-        yield from top.below()
+def _roots_of_named(tops: list[Node]) -> list[Node]:
+    """`otel_runlog.run`'s own spans, else tops that have no parent elsewhere, else those with one in another process.
+
+    The run's id travels as baggage, so a top whose parent has not come may be any of its spans, and is no root.
+    """
+    own = [n for n in tops if n.scope == RUN_SCOPE and n.given_run_id]
+    known = own or [n for n in tops if not n.orphan]
+    return sorted([n for n in known if n.parent or n.parent_id is None] or known, key=_by_time)
 
 
-def _regions(tops: list[Node]) -> Iterable[Node]:
-    """Tops of what no named run holds: unnamed tops (a named run below them keeps its own nodes)."""
-    return (n for n in tops if n.run_id is None)
+def _by_time(node: Node) -> tuple[int, str, str]:
+    return node.start, node.trace_id, node.span_id
 
 
 def _rooted(top: Node) -> list[Members]:
     """Rules 2 and 3 under one top."""
-    roots: list[Node] = []
+    around_calls: set[int] = set()
+    for node in _inside(top):
+        if _is_call(node):
+            mark_above(node, around_calls)
+    roots: dict[int, Node] = {}
     above: set[int] = set()
     stack = [top]
     while stack:
         node = stack.pop()
-        if _roots_a_run(node):
-            roots.append(node)
-            above.update(id(a) for a in node.ancestors())
+        if _roots_a_run(node, around_calls):
+            roots[id(node)] = node
+            mark_above(node, above)
         else:
-            stack.extend(c for c in node.children if c.run_id is None)
-    roots += _roots_of_bare_calls(top, {id(r) for r in roots}, above)
-    return [_members(root) for root in roots]
+            stack.extend(_unnamed(node))
+    return [_members(r) for r in (*roots.values(), *_roots_of_bare_calls(top, roots, above))]
 
 
-def _roots_a_run(node: Node) -> bool:
-    if node.kind not in ROOT_KINDS or (node.reading and node.reading.rootless):
-        return False
-    return node.kind is StepKind.AGENT or any(_is_call(n) for n in _inside(node))
+def _unnamed(node: Node) -> Iterable[Node]:
+    """The children that no named run holds."""
+    return (c for c in node.children if c.run_id is None)
 
 
-def _is_call(node: Node) -> bool:
-    return node.kind in CALL_KINDS and not (node.reading and node.reading.rootless)
-
-
-def _inside(root: Node) -> Iterable[Node]:
+def _inside(root: Node) -> Iterator[Node]:
     """`root` and all below it that no named run holds."""
     stack = [root]
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(c for c in node.children if c.run_id is None)
+        stack.extend(_unnamed(node))
 
 
-def _roots_of_bare_calls(top: Node, roots: set[int], above: set[int]) -> list[Node]:
-    """Rule 3. A node is above a run when one of rule 2's roots is below it."""
+def _rootless(node: Node) -> bool:
+    """Whether the node is never a run's root: MCP servers, create_agent."""
+    return node.reading is not None and node.reading.rootless
+
+
+def _roots_a_run(node: Node, around_calls: set[int]) -> bool:
+    """Rule 2."""
+    if node.kind not in ROOT_KINDS or _rootless(node):
+        return False
+    return node.kind is StepKind.AGENT or id(node) in around_calls
+
+
+def _is_call(node: Node) -> bool:
+    return node.kind in CALL_KINDS and not _rootless(node)
+
+
+def _roots_of_bare_calls(top: Node, roots: dict[int, Node], above: set[int]) -> list[Node]:
+    """Rule 3: the topmost node over bare calls that is above no run of rule 2; a tool alone is no run."""
     found: dict[int, Node] = {}
     stack = [(top, top)]
     while stack:
         node, highest = stack.pop()
         if id(node) in roots:
             continue
-        if id(highest) in above:
+        if id(highest) in above or _rootless(highest):
             highest = node
-        if _is_call(node):
+        if _is_call(node) and (node.kind in MODEL_KINDS or highest.kind not in CALL_KINDS):
             found.setdefault(id(highest), highest)
-        stack.extend((c, highest) for c in node.children if c.run_id is None)
+        stack.extend((c, highest) for c in _unnamed(node))
     return list(found.values())
 
 
 def _members(root: Node) -> Members:
-    return Members(run_id_of(root.trace_id, root.span_id, root.started_ns), root, [root], list(_inside(root)))
+    return Members(run_id_of(root.trace_id, root.span_id, root.started_ns), [root], list(_inside(root)))
 
 
 def _adopt(trace_id: str, regions: list[Node], runs: list[Members]) -> None:
     """Rule 4: orphans join their trace's only run, for a span between is missing; else they are one provisional run."""
     nodes = [n for r in regions for n in _inside(r)]
-    rooted = [r for r in runs if r.root and r.root.trace_id == trace_id and r.root.parent_id is None]
+    rooted = [r for r in runs if r.root and r.root.trace_id == trace_id and _top(r.root).parent_id is None]
     if len(rooted) == 1:
         rooted[0].nodes.extend(nodes)
-        rooted[0].tops.extend(regions)
+        rooted[0].adopted = len(regions)
     else:
-        runs.append(Members(provisional_id(trace_id), None, list(regions), nodes))
+        runs.append(Members(provisional_id(trace_id), [], nodes))
+
+
+def _top(node: Node) -> Node:
+    for above in node.ancestors():
+        node = above
+    return node
 
 
 def _without_satellites(runs: list[Members], duplicates: Duplicates) -> list[Members]:
@@ -159,31 +194,32 @@ def _without_satellites(runs: list[Members], duplicates: Duplicates) -> list[Mem
     home = {id(n): run for run in runs for n in run.nodes}
     gone: set[int] = set()
     for run in sorted(runs, key=_weight):
-        calls = [n for n in run.nodes if n.kind in CALL_KINDS]
-        others = [_elsewhere(n, run, duplicates, home, gone) for n in calls]
-        if not calls or any(o is None for o in others) or any(n.kind in ROOT_KINDS for n in run.nodes):
-            continue
-        gone.add(id(run))
-        for node in run.nodes:
-            target = _elsewhere(node, run, duplicates, home, gone) or others[0]
-            assert target is not None
-            target.nodes.append(node)
-            home[id(node)] = target
+        targets = _elsewhere(run, duplicates, home)
+        if targets:
+            gone.add(id(run))
+            for node in run.nodes:
+                target = targets.get(id(node)) or next(iter(targets.values()))
+                target.nodes.append(node)
+                home[id(node)] = target
     return [r for r in runs if id(r) not in gone]
 
 
-def _weight(run: Members) -> tuple[int, int, str]:
-    """Small runs first, later ones before earlier ones."""
-    first = min(run.nodes, key=lambda n: (n.start, n.span_id))
-    return len(run.steps), -first.start, first.span_id
+def _elsewhere(run: Members, duplicates: Duplicates, home: dict[int, Members]) -> dict[int, Members]:
+    """For each call of a satellite the other run that sees it too; empty where the run is none."""
+    calls = [n for n in run.nodes if n.kind in CALL_KINDS]
+    found: dict[int, Members] = {}
+    if any(n.kind in ROOT_KINDS for n in run.nodes):
+        return found
+    for node in calls:
+        homes = (home.get(id(twin)) for twin in duplicates.twins(node))
+        other = next((r for r in homes if r is not None and r is not run), None)
+        if other is None:
+            return {}
+        found[id(node)] = other
+    return found
 
 
-def _elsewhere(
-    node: Node, run: Members, duplicates: Duplicates, home: dict[int, Members], gone: set[int]
-) -> Members | None:
-    """The other run that sees the same call as `node`."""
-    for other in duplicates.twins(node):
-        found = home.get(id(other))
-        if found is not None and found is not run and id(found) not in gone:
-            return found
-    return None
+def _weight(run: Members) -> tuple[bool, int, int, str, str]:
+    """What goes first: runs that nobody named and whose root is known, small ones, later ones."""
+    first = min(run.nodes, key=_by_time)
+    return run.named or not run.roots, len(run.steps), -first.start, first.trace_id, first.span_id

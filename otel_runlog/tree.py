@@ -1,28 +1,40 @@
 """Spans as nodes of their traces: read once, linked to parents and children, whatever is missing or wrong.
 
 A node keeps what the projection needs and not the attributes, so that a long trace stays small in memory. Parents may
-be missing, be remote, form cycles or share an id with another span (a seeded id generator); none of it raises.
+be missing, be remote, form cycles or share an id with another span (a seeded id generator); none of it raises, and a
+walk over a trace takes time in proportion to its spans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
 from otel_runlog import conventions
 from otel_runlog.conventions._attrs import dump, items, text
+from otel_runlog.conventions._errors import Failure, failure
 from otel_runlog.conventions._fields import session, user
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.model import Attributes, Span, StepKind
 
-REMOTE_PARENT = 0x300
+REMOTE_KNOWN, REMOTE_PARENT = 0x100, 0x300
 """OTLP span flags: bit 8 says that bit 9 is known, bit 9 that the parent is remote (OTLP 1.11, SpanFlags)."""
 SERVER, CONSUMER = 2, 5
 """Span kinds whose parent is in another process, for emitters that set no flags."""
 RUN_ID = "runlog.run.id"
+JOINING = frozenset({"codex", "gemini_cli"})
+"""Conventions whose own run id joins traces (CONTRACT, run identity 1): one run of theirs is many traces.
+
+Gemini CLI puts it on model calls only; the conversation, of which it is made, joins its tools to them.
+"""
+RUN_SCOPE = "otel_runlog"
+"""The scope of the span that `otel_runlog.run` opens."""
 LABEL_PREFIX = "runlog.label."
 RUN_ATTRIBUTES = ("runlog.launch.id", "runlog.replay_of", "runlog.fork_of", "runlog.fork_at")
+PROCESS_ATTRIBUTES = ("service.name", "service.instance.id", "host.name", "process.pid")
 MODEL_KINDS = frozenset({StepKind.LLM, StepKind.EMBEDDING})
 CALL_KINDS = MODEL_KINDS | {StepKind.TOOL}
 AGENT_KINDS = frozenset({StepKind.AGENT, StepKind.WORKFLOW})
@@ -31,8 +43,10 @@ AGENT_KINDS = frozenset({StepKind.AGENT, StepKind.WORKFLOW})
 class Node(msgspec.Struct, eq=False):
     """A span in its trace.
 
-    `own` is what the span says, `reading` that with what log records add. `parent`, `children` and `depth` are set by
-    `link`. `given_run_id` is the run named on this very span, `run_id` that or the inherited one.
+    `own` is what the span says, `reading` that with what log records add. From `parent` on everything is set by `link`:
+    `orphan` says that the parent is named, missing and not in another process; `looped` that the parent named is the
+    span itself or below it; `agent` is the agent the span names, else the nearest named above. `given_run_id` is the
+    run named on this very span, `run_id` that or the inherited one.
     """
 
     trace_id: str
@@ -47,8 +61,10 @@ class Node(msgspec.Struct, eq=False):
     service: str | None = None
     service_version: str | None = None
     environment: str | None = None
+    process: tuple[str | None, ...] = ()
     failed: bool = False
-    status_message: str | None = None
+    cancelled: bool = False
+    error_message: str | None = None
     session_id: str | None = None
     user_id: str | None = None
     given_run_id: str | None = None
@@ -63,23 +79,14 @@ class Node(msgspec.Struct, eq=False):
     children: list[Node] = []
     depth: int = 0
     run_id: str | None = None
+    agent: str | None = None
+    orphan: bool = False
+    looped: bool = False
 
     @property
     def kind(self) -> StepKind | None:
         """The step's kind; None where no convention reads the span."""
         return self.reading.kind if self.reading else None
-
-    @property
-    def orphan(self) -> bool:
-        """Whether the parent is named, missing, and not in another process."""
-        return self.parent is None and self.parent_id is not None and not self.remote
-
-    @property
-    def remote(self) -> bool:
-        """Whether the parent is in another process (CONTRACT, run identity 6)."""
-        if self.flags & REMOTE_PARENT == REMOTE_PARENT:
-            return True
-        return not self.flags & 0x100 and self.span_kind in (SERVER, CONSUMER)
 
     @property
     def start(self) -> int:
@@ -98,9 +105,9 @@ class Node(msgspec.Struct, eq=False):
             yield node
             node = node.parent
 
-    def below(self) -> Iterator[Node]:
-        """All descendants, without recursion: traces may be deep."""
-        stack = list(self.children)
+    def walk(self) -> Iterator[Node]:
+        """The node and all below it, parents before children."""
+        stack = [self]
         while stack:
             node = stack.pop()
             yield node
@@ -117,11 +124,11 @@ def node_of(span: Span) -> Node:
 
 
 def _node(span: Span, reading: Reading | None, notes: tuple[str, ...]) -> Node:
-    a, resource = span.attributes, span.resource
+    a, resource, says = span.attributes, span.resource, reading or failure(span)
     return Node(
         trace_id=span.trace_id,
         span_id=span.span_id,
-        parent_id=span.parent_span_id,
+        parent_id=span.parent_span_id or None,
         name=span.name,
         span_kind=span.kind,
         started_ns=span.started_ns,
@@ -131,58 +138,143 @@ def _node(span: Span, reading: Reading | None, notes: tuple[str, ...]) -> Node:
         service=span.service,
         service_version=resource.text("service.version"),
         environment=resource.text("deployment.environment.name") or resource.text("deployment.environment"),
-        failed=span.status_code == 2,  # noqa: PLR2004  # OTLP STATUS_CODE_ERROR
-        status_message=span.status_message or None,
+        process=tuple(str(v) if v is not None else None for v in map(resource.attributes.get, PROCESS_ATTRIBUTES)),
+        failed=says.failed,
+        cancelled=says.cancelled,
+        error_message=span.status_message or _error(says),
         session_id=reading.session_id if reading else session(a),
         user_id=reading.user_id if reading else user(a),
-        given_run_id=text(a, (RUN_ID,)),
+        given_run_id=text(a, (RUN_ID,)) or _joining_id(reading),
         own=reading,
         reading=reading,
         labels={k.removeprefix(LABEL_PREFIX): dump(v) for k, v in a.items() if k.startswith(LABEL_PREFIX)},
         tags=tuple(str(t) for t in items(a.get("runlog.tags") or a.get("tag.tags"))),
         run_attributes={k: a[k] for k in RUN_ATTRIBUTES if k in a},
-        dropped=span.dropped_attributes_count + span.dropped_events_count,
+        dropped=span.dropped_attributes_count + span.dropped_events_count + span.dropped_links_count,
         notes=notes,
         children=[],
     )
 
 
+def _error(says: Reading | Failure) -> str | None:
+    if isinstance(says, Reading):
+        return says.error_message or says.error_type
+    return says.message or says.type
+
+
+def _joining_id(reading: Reading | None) -> str | None:
+    """A run id out of the native one, where that names the run over several traces."""
+    if reading is None or reading.convention not in JOINING:
+        return None
+    native = reading.native_run_id or reading.session_id
+    return hashlib.sha256(f"{reading.convention}:{native}".encode()).hexdigest()[:32] if native else None
+
+
 def link(nodes: Iterable[Node]) -> list[Node]:
     """Link nodes to their parents and give the tops, in order of time. Links of an earlier call are undone first."""
-    ordered = sorted(nodes, key=lambda n: (n.start, n.trace_id, n.span_id, n.end))
-    index: dict[tuple[str, str], list[Node]] = {}
+    ordered = sorted(nodes, key=_by_time)
     for node in ordered:
-        node.parent, node.children, node.depth, node.run_id = None, [], 0, node.given_run_id
-        index.setdefault((node.trace_id, node.span_id), []).append(node)
+        node.parent, node.children, node.depth, node.looped = None, [], 0, False
+    index = _Index(ordered)
     for node in ordered:
-        parent = _parent(node, index)
-        if parent is not None and not _is_above(node, parent):
-            node.parent = parent
-            parent.children.append(node)
+        node.parent = index.parent(node)
+    _cut_loops(ordered)
+    for node in ordered:
+        if node.parent is not None:
+            node.parent.children.append(node)
     tops = [n for n in ordered if n.parent is None]
+    _mark_orphans(ordered, tops)
     for top in tops:
-        _inherit(top)
+        _hand_down(top)
     return tops
 
 
-def _parent(node: Node, index: dict[tuple[str, str], list[Node]]) -> Node | None:
-    if node.parent_id is None:
-        return None
-    found = [n for n in index.get((node.trace_id, node.parent_id), ()) if n is not node]
-    earlier = [n for n in found if n.start <= node.start]
-    return earlier[-1] if earlier else (found[0] if found else None)
+def _by_time(node: Node) -> tuple[int, str, str, bool, int]:
+    return node.start, node.trace_id, node.span_id, node.started_ns is None, node.end
 
 
-def _is_above(node: Node, other: Node) -> bool:
-    return node is other or any(a is node for a in other.ancestors())
+class _Index:
+    """Nodes by their ids: several, in order of start, where an id was used again."""
+
+    def __init__(self, ordered: list[Node]) -> None:
+        self._nodes: dict[tuple[str, str], list[Node]] = {}
+        for node in ordered:
+            self._nodes.setdefault((node.trace_id, node.span_id), []).append(node)
+
+    def parent(self, node: Node) -> Node | None:
+        """The parent; of several the last that started before the node."""
+        if node.parent_id is None:
+            return None
+        if node.parent_id == node.span_id:
+            node.looped = True
+            return None
+        found = self._nodes.get((node.trace_id, node.parent_id))
+        if found is None:
+            return None
+        return found[max(bisect_right(found, node.start, key=lambda n: n.start) - 1, 0)]
 
 
-def _inherit(top: Node) -> None:
-    """Hand run ids and depths down."""
-    stack = [top]
-    while stack:
-        node = stack.pop()
-        for child in node.children:
-            child.run_id = child.run_id or node.run_id
-            child.depth = node.depth + 1
-            stack.append(child)
+def _cut_loops(ordered: list[Node]) -> None:
+    """Make the earliest span of each circle of parents a top."""
+    state: dict[int, int] = {}
+    for number, node in enumerate(ordered, 1):
+        path: list[Node] = []
+        step: Node | None = node
+        while step is not None and id(step) not in state:
+            state[id(step)] = number
+            path.append(step)
+            step = step.parent
+        if step is not None and state[id(step)] == number:
+            first = min(path[path.index(step) :], key=_by_time)
+            first.parent, first.looped = None, True
+
+
+def _mark_orphans(ordered: list[Node], tops: list[Node]) -> None:
+    homes: dict[str, set[str | None]] = {}
+    for top in tops:
+        if top.parent_id is None:
+            homes.setdefault(top.trace_id, set()).add(top.service)
+    for node in ordered:
+        missing = node.parent is None and node.parent_id is not None and not node.looped
+        node.orphan = missing and not _has_remote_parent(node, homes.get(node.trace_id))
+
+
+def _has_remote_parent(node: Node, home: set[str | None] | None) -> bool:
+    """Whether a missing parent is in another process (CONTRACT, run identity 6).
+
+    The flags say so. Without them, a server's or consumer's parent is, and so is that of a span whose service is none
+    of those (`home`) that the trace began in.
+    """
+    if node.flags & REMOTE_KNOWN:
+        return node.flags & REMOTE_PARENT == REMOTE_PARENT
+    elsewhere = bool(home) and node.service is not None and node.service not in (home or ())
+    return node.span_kind in (SERVER, CONSUMER) or elsewhere
+
+
+def _hand_down(top: Node) -> None:
+    """Hand run ids, agents and depths down."""
+    for node in top.walk():
+        above = node.parent
+        node.run_id = node.given_run_id or (above.run_id if above else None)
+        node.agent = (node.reading.agent if node.reading else None) or (above.agent if above else None)
+        node.depth = above.depth + 1 if above else 0
+
+
+def nearest_above(nodes: Iterable[Node], wanted: Callable[[Node], bool]) -> dict[int, Node]:
+    """For each of the linked nodes (by `id`) that has one, the nearest node above it that is `wanted`."""
+    found: dict[int, Node] = {}
+    for node in sorted(nodes, key=lambda n: n.depth):
+        above = node.parent
+        if above is not None:
+            nearest = above if wanted(above) else found.get(id(above))
+            if nearest is not None:
+                found[id(node)] = nearest
+    return found
+
+
+def mark_above(node: Node, marked: set[int]) -> None:
+    """Mark all nodes above one (by `id`). What is above a marked node is marked already."""
+    for above in node.ancestors():
+        if id(above) in marked:
+            return
+        marked.add(id(above))

@@ -92,7 +92,6 @@ OTHER_RUNS = {
     "agent-framework/workflow_two_agents": NOT_READ_YET,
     "anthropic-sdk-native/tool_loop": BARE_LOOP,
     "anthropic-sdk-native/web_two_runs": ONE_REQUEST,
-    "gemini-cli/cache_reasoning": NOT_READ_YET,
     "litellm-otel/tool_loop": BARE_LOOP,
     "litellm-otel/web_two_runs": ONE_REQUEST,
     "logfire-openai/streaming_chat": NOT_READ_YET,

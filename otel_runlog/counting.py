@@ -1,0 +1,232 @@
+"""What each step adds to its run: whether it counts, with which usage, and at what cost. Pure.
+
+Tokens are those of model calls, each once; where no call below an agent, workflow or chain has any, the topmost of
+these counts for them and says so (a roll-up). A model call's cost is its own; another step's is what it reports, unless
+something below it has a cost already (DESIGN rule 6). Runs play no part: a step counts in whichever run it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+import msgspec
+
+from otel_runlog.conventions._attrs import USD_DECIMALS
+from otel_runlog.conventions.reading import Reading
+from otel_runlog.duplicates import Duplicates
+from otel_runlog.model import Content, Cost, CostStatus, StepKind, Usage
+from otel_runlog.pricing import PriceTable
+from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, MODEL_KINDS, Node, mark_above
+
+ROLLUP_KINDS = AGENT_KINDS | {StepKind.CHAIN}
+FILLED = (
+    "provider",
+    "request_model",
+    "response_model",
+    "response_id",
+    "reported_usd",
+    "service_tier",
+    "requested_tier",
+    "session_id",
+    "user_id",
+    "native_run_id",
+    "time_to_first_token_ms",
+    "streaming",
+    "tool_call_id",
+    "finish_reason",
+)
+"""Fields that a counted step takes from its duplicates where it lacks them: never usage (DESIGN rule 6)."""
+LAST_CALL_ONLY = frozenset({"opentelemetry.instrumentation.google_genai"})
+"""Scopes whose model span around tools is a whole loop with the usage of the last call (facts/semconv, trap 6)."""
+
+
+class Figures(msgspec.Struct):
+    """What one step adds.
+
+    `reading` has what other views of the call know better. `usage` is what the step shows; where it is `counted` the
+    run adds it up. `rollup`: it stands for the calls below; `covered`: a roll-up above stands for it. `cut`: the usage
+    is a part of what was served; `missing`: it is one of the run's usage_missing_calls. `left_out` is usage that the
+    span carries and nobody adds up; `unseen` says that no call has it either. `tokens_below` are those of the counted
+    steps below. `notes` are those of the price.
+    """
+
+    reading: Reading
+    counted: bool = False
+    usage: Usage = Usage()
+    rollup: bool = False
+    covered: bool = False
+    cut: bool = False
+    missing: bool = False
+    left_out: Usage = Usage()
+    unseen: bool = False
+    tokens_below: int = 0
+    cost: Cost = Cost()
+    notes: tuple[str, ...] = ()
+
+
+def count(nodes: Iterable[Node], duplicates: Duplicates, prices: PriceTable) -> dict[int, Figures]:
+    """The figures of every step among the linked nodes, by the node's `id`."""
+    nodes = sorted(nodes, key=lambda n: n.depth)
+    steps = [n for n in nodes if n.reading]
+    figures = {id(n): Figures(filled(n, duplicates)) for n in steps}
+    known = _around_usage(steps, duplicates)
+    _find_rollups(nodes, figures, known)
+    for node in steps:
+        _take_usage(node, figures[id(node)], duplicates, known)
+    _take_costs(steps, figures, duplicates, prices)
+    _sum_below(nodes, figures, duplicates)
+    return figures
+
+
+def filled(node: Node, duplicates: Duplicates) -> Reading:
+    """The node's reading, with what its other views know better."""
+    reading = node.reading
+    assert reading is not None
+    others = [v.reading for v in duplicates.views(node) if v.reading]
+    if not others:
+        return reading
+    values = {name: _first(name, [reading, *others]) for name in FILLED}
+    params = {k: v for r in reversed([reading, *others]) for k, v in r.params.items()}
+    content = min((r.content for r in (reading, *others)), key=list(Content).index)
+    refused = not reading.usage.output_tokens and any(r.refused for r in (reading, *others))
+    return msgspec.structs.replace(reading, params=params, content=content, refused=refused, **values)
+
+
+def _first(name: str, readings: list[Reading]) -> object:
+    return next((value for r in readings if (value := getattr(r, name)) is not None), None)
+
+
+def _around_usage(nodes: list[Node], duplicates: Duplicates) -> set[int]:
+    """What has a model call with usage below it."""
+    found: set[int] = set()
+    for node in nodes:
+        if node.kind in MODEL_KINDS:
+            counted = duplicates.counted(node) or node
+            if counted.reading and counted.reading.usage:
+                mark_above(node, found)
+    return found
+
+
+def _find_rollups(nodes: list[Node], figures: dict[int, Figures], known: set[int]) -> None:
+    """The topmost of each branch that has usage while no call below it has; parents come before children."""
+    covered: set[int] = set()
+    for node in nodes:
+        f, above = figures.get(id(node)), node.parent
+        if above is not None and id(above) in covered:
+            covered.add(id(node))
+            if f:
+                f.covered = True
+        elif f and f.reading.kind in ROLLUP_KINDS and f.reading.usage and id(node) not in known:
+            f.rollup = True
+            covered.add(id(node))
+
+
+def _take_usage(node: Node, f: Figures, duplicates: Duplicates, known: set[int]) -> None:
+    r = f.reading
+    f.counted = duplicates.counted(node) is None and (r.kind in CALL_KINDS or f.rollup)
+    f.usage = r.usage
+    if r.kind in MODEL_KINDS:
+        f.cut = r.kind is StepKind.LLM and (_was_cut(r, duplicates.views(node)) or _is_loop(node))
+        f.missing = f.counted and not r.refused and (f.cut or not _is_complete(r))
+    elif r.usage and not f.rollup and r.kind not in ROLLUP_KINDS:
+        f.usage, f.left_out = Usage(), r.usage
+        f.unseen = id(node) not in known and not f.covered
+
+
+def _is_complete(r: Reading) -> bool:
+    if r.usage.input_tokens is None:
+        return False
+    return r.usage.output_tokens is not None or r.kind is StepKind.EMBEDDING
+
+
+def _was_cut(r: Reading, views: list[Node]) -> bool:
+    """Whether any view of the call saw it cut; a finish reason in the view that counts says it was not."""
+    return r.usage_cut or (r.finish_reason is None and any(v.reading and v.reading.usage_cut for v in views))
+
+
+def _is_loop(node: Node) -> bool:
+    """One span for several calls: tools ran under it and its scope reports the last call only."""
+    return node.scope in LAST_CALL_ONLY and any(n.kind is StepKind.TOOL for n in node.walk())
+
+
+def _take_costs(nodes: list[Node], figures: dict[int, Figures], duplicates: Duplicates, prices: PriceTable) -> None:
+    """Price model calls first, then what lies above them, from the inside out."""
+    paid: set[int] = set()
+    calls = [n for n in nodes if n.kind in MODEL_KINDS]
+    for node in calls:
+        f = figures[id(node)]
+        if f.counted:
+            _price(f, node, prices)
+    for node in calls:
+        if figures[id(duplicates.counted(node) or node)].cost.usd is not None:
+            mark_above(node, paid)
+    for node in reversed(nodes):
+        f = figures[id(node)]
+        if node.kind in MODEL_KINDS or duplicates.counted(node) or id(node) in paid:
+            continue
+        if f.rollup or f.reading.reported_usd is not None:
+            f.counted = True
+            _price(f, node, prices)
+            if f.cost.usd is not None:
+                mark_above(node, paid)
+
+
+def _sum_below(nodes: list[Node], figures: dict[int, Figures], duplicates: Duplicates) -> None:
+    """Add up the tokens below each node. A call that another trace's view counts for is where its first view is."""
+    totals: dict[int, int] = {}
+    seen: set[tuple[int, str]] = set()
+    for node in reversed(nodes):
+        below, f = totals.get(id(node), 0), figures.get(id(node))
+        if f:
+            f.tokens_below = below
+            counted = duplicates.counted(node) or node
+            here = counted is node or counted.trace_id != node.trace_id
+            if here and (id(counted), node.trace_id) not in seen and figures[id(counted)].counted:
+                seen.add((id(counted), node.trace_id))
+                below += figures[id(counted)].usage.total_tokens or 0
+        if node.parent is not None:
+            totals[id(node.parent)] = totals.get(id(node.parent), 0) + below
+
+
+def _price(f: Figures, node: Node, prices: PriceTable) -> None:
+    """Set the cost of a step that counts: what it reports, beside the estimate where its usage counts."""
+    if not f.rollup and f.reading.kind not in MODEL_KINDS:
+        if f.reading.kind in ROLLUP_KINDS:
+            f.usage, f.left_out = Usage(), f.usage
+        f.cost = _cost(f.reading.reported_usd, None, has_usage=False)
+        return
+    estimate = None
+    if f.usage:
+        priced = prices.price(
+            provider=f.reading.provider,
+            models=(f.reading.response_model, f.reading.request_model),
+            usage=_without_none(f.usage) if f.rollup else f.usage,
+            at_ns=node.started_ns,
+            kind=f.reading.kind,
+            service_tier=f.reading.service_tier,
+            requested_tier=f.reading.requested_tier,
+        )
+        estimate, f.notes = priced.cost, priced.notes
+    f.cost = _cost(f.reading.reported_usd, estimate, has_usage=bool(f.usage))
+
+
+def _without_none(usage: Usage) -> Usage:
+    return msgspec.structs.replace(usage, input_tokens=usage.input_tokens or 0, output_tokens=usage.output_tokens or 0)
+
+
+def _cost(reported: Decimal | None, estimate: Cost | None, *, has_usage: bool) -> Cost:
+    if reported is not None:
+        rest = _rounded(estimate) if estimate else Cost()
+        return Cost(reported, CostStatus.REPORTED, rest.table, rest.version, reported, rest.estimated_usd)
+    if estimate is not None:
+        return _rounded(estimate)
+    return Cost(status=CostStatus.UNPRICED if has_usage else CostStatus.NONE)
+
+
+def _rounded(cost: Cost) -> Cost:
+    """To the 12 decimals that the store holds, so that sums over steps are the run's exactly."""
+    if cost.usd is None:
+        return cost
+    usd = cost.usd.quantize(USD_DECIMALS)
+    return msgspec.structs.replace(cost, usd=usd, estimated_usd=usd)
