@@ -149,22 +149,33 @@ def same_call(a: Node, b: Node) -> bool:
     Of two in different traces one must have no parent: a client's span that found no context to belong to. Calls whose
     times or processes are known to differ are two, whatever else they share.
     """
-    if a.scope == b.scope or a.kind is not b.kind or not _within(a, b) or not _same_process(a, b):
+    if a.scope == b.scope or a.kind is not b.kind or not _same_process(a, b):
         return False
     if a.trace_id != b.trace_id and a.parent_id and b.parent_id:
         return False
-    return _same_words(_reading(a), _reading(b)) and not _related(a, b)
+    x, y = _reading(a), _reading(b)
+    if x.response_id and y.response_id:
+        same = x.response_id == y.response_id and _overlap(a, b)
+    else:
+        same = _within(a, b) and _same_words(x, y)
+    return same and not _related(a, b)
 
 
 def _same_words(x: Reading, y: Reading) -> bool:
-    if x.response_id and y.response_id:
-        return x.response_id == y.response_id
+    """Without ids: the same model, and the same numbers or both failed."""
     if not _same_model(x, y):
         return False
     if x.failed and y.failed:
         return True
     same = (x.usage.input_tokens, x.usage.output_tokens) == (y.usage.input_tokens, y.usage.output_tokens)
     return same and x.usage.input_tokens is not None
+
+
+def _overlap(a: Node, b: Node) -> bool:
+    """Whether both ran at some moment. With one response id that is enough: an abandoned stream's views end apart."""
+    if None in (a.started_ns, a.ended_ns, b.started_ns, b.ended_ns):
+        return False
+    return max(a.start, b.start) <= min(a.end, b.end) + CLOCK_TOLERANCE_NS
 
 
 def _within(a: Node, b: Node) -> bool:

@@ -317,3 +317,12 @@ def test_a_span_without_end_leaves_its_run_open() -> None:
     run = only_run(t.spans)
     assert (run.status, run.finished_at) == (RunStatus.RUNNING, None)
     assert run.steps[0].finished_at is None
+
+
+def test_views_of_one_response_may_end_apart() -> None:
+    """An abandoned stream's spans end when each instrumentation lets go of it; the response id tells."""
+    a, b = TraceBuilder("one"), TraceBuilder("two")
+    same = {"gen_ai.response.id": "msg_1"}
+    a.chat("m-std", same, input_tokens=100, output_tokens=1, duration_ms=20, scope="framework")
+    b.chat("m-std", same, input_tokens=100, duration_ms=900, start_ms=15, scope="client")
+    assert only_run([*a.spans, *b.spans]).llm_calls == 1
