@@ -101,7 +101,7 @@ class TraceBuilder:
             "gen_ai.usage.input_tokens": input_tokens,
             "gen_ai.usage.output_tokens": output_tokens,
         }
-        own = {k: v for k, v in values.items() if v is not None}
+        own: Attributes = {k: v for k, v in values.items() if v is not None}
         return self.span(
             f"chat {model}",
             own | (attributes or {}),
