@@ -20,6 +20,8 @@ CUT_TYPES = ("Connection", "Protocol", "Timeout", "Incomplete", "connection_erro
 """Parts of error names that mean: the answer was cut on its way."""
 STUB_TOKENS = 8
 """message_start of Anthropic streams says 1 to 8 output tokens before any is made."""
+GENERIC = ("input", "output")
+"""The index's fields for prompt and answer where a convention has none of its own on the span."""
 CUT_NOTE = "content_truncated: the messages on this span were cut short"
 
 
@@ -31,7 +33,7 @@ def read_common(
     *,
     cache_outside: bool = False,
     reasoning_outside: bool = False,
-    content_fields: tuple[str, str] = ("input", "output"),
+    content_fields: tuple[str, str] = GENERIC,
 ) -> Reading:
     """Read every field that needs no knowledge of the convention beyond its token vocabularies."""
     found = INDEX.gather(span.attributes)
@@ -81,13 +83,16 @@ def _read_call(reading: Reading, span: Span, found: Found, *, refused: bool) -> 
     if inner:
         reading.requested_tier = reading.requested_tier or text(inner, ("service_tier",))
         reading.user_id = reading.user_id or text(inner, ("user",))
+        if reading.request_model is None and "id" not in inner:  # with an id it is the response (openai-agents)
+            reading.request_model = text(inner, ("model", "model_name"))
     reading.refused = not reading.usage.output_tokens and (refused or _never_answered(reading))
     reading.usage_cut = not reading.refused and _was_cut(reading)
 
 
 def _read_content(reading: Reading, span: Span, found: Found, fields: tuple[str, str]) -> None:
     """An embedding has no answer to carry, a refused call had none; a cut call's answer is not all there was."""
-    asked, said = presences(span, found, *fields)
+    inputs, outputs = (own if own in found else other for own, other in zip(fields, GENERIC, strict=True))
+    asked, said = presences(span, found, inputs, outputs)
     if Presence.CUT in (asked, said):
         reading.notes += (CUT_NOTE,)
     elif not said and (reading.refused or reading.kind is StepKind.EMBEDDING):

@@ -102,12 +102,11 @@ def value_of(value: AttrValue, role: str) -> Messages:
     """One message whose text is a value that is no message: a tool's arguments or result, a function's input."""
     if value in (None, ""):
         return ()
-    inner = _content(value)
-    if isinstance(inner, str):
-        inner = parsed(inner)
-    typed = isinstance(inner, list) and inner is not value and part_text(inner)
-    shown = typed or dump(inner if isinstance(inner, str) else value)
-    return (Message(role, shown, dump(value)),)
+    parts = _content(value)
+    if parts is not value:
+        return (Message(role, part_text(parts), dump(value)),)
+    inner = parsed(value)
+    return (Message(role, inner if isinstance(inner, str) else dump(value), dump(value)),)
 
 
 def split_system(messages: Messages) -> tuple[Messages, Messages]:

@@ -7,6 +7,8 @@ the conversation, `user.id` a device, gen_ai.response.id the HTTP request's id. 
 
 from __future__ import annotations
 
+import re
+
 from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import flag, number, text, whole
 from otel_runlog.conventions._base import CUT_NOTE, read_common
@@ -21,6 +23,7 @@ from otel_runlog.model import Attributes, Content, Span, StepKind
 NAME = "claude_code"
 PREFIX = "claude_code."
 SCOPE = "com.anthropic.claude_code.tracing"
+BROKE_OFF = re.compile(r"abort|interrupt|cancel|time[d ]?-?out|connection|terminated", re.IGNORECASE)
 ASKED, SAID = "new_context", "response.model_output"
 """What came new into the context, and the answer; opt-in. The whole prompt is nowhere."""
 
@@ -62,12 +65,19 @@ def _read_call(reading: Reading, a: Attributes) -> None:
     reading.streaming = True if reading.time_to_first_token_ms is not None else None
     if effort := text(a, ("effort",)):
         reading.params = {**reading.params, "reasoning_effort": effort}
-    status = whole(a.get("status_code"))
-    reading.refused = reading.failed and not reading.usage.output_tokens and (status is None or status >= 400)  # noqa: PLR2004
+    _read_refusal(reading, a)
     reading.agent = text(a, ("agent_type", "agent_id"))
     reading.content = _content(a)
     if reading.content is Content.TRUNCATED:
         reading.notes += (CUT_NOTE,)
+
+
+def _read_refusal(reading: Reading, a: Attributes) -> None:
+    """A failed call was refused, unless its error says that it broke off on its way."""
+    status = whole(a.get("status_code"))
+    broke_off = status is None and bool(BROKE_OFF.search(reading.error_message or ""))
+    reading.refused = reading.failed and not reading.usage.output_tokens and not broke_off
+    reading.usage_cut = not reading.refused and (reading.usage_cut or broke_off)
 
 
 def _content(a: Attributes) -> Content:

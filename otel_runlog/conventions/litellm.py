@@ -19,13 +19,14 @@ from otel_runlog.model import Attributes, Content, Span, StepKind, Usage
 NAME = "litellm"
 SCOPE = "litellm"
 RAW = "raw_gen_ai_request"
-MARKS = frozenset({"litellm.call_id", "gen_ai.cost.total_cost", "metadata.usage_object"})
+CALL_ID, COST, STREAMING = "litellm.call_id", "gen_ai.cost.total_cost", "llm.is_streaming"
 ESTIMATED = "emitter_fault: LiteLLM estimated {0} and {1} tokens itself, the stream told none"
 
 
 def matches(span: Span) -> bool:
-    """LiteLLM's scope, or its attributes on another's span."""
-    return span.scope.name == SCOPE or not span.attributes.keys().isdisjoint(MARKS)
+    """LiteLLM's scope, or its attributes on another's span: a cost beside a boolean written as text is its hand."""
+    a = span.attributes
+    return span.scope.name == SCOPE or CALL_ID in a or (COST in a and isinstance(a.get(STREAMING), str))
 
 
 def read(span: Span) -> Reading | None:
@@ -42,8 +43,13 @@ def read(span: Span) -> Reading | None:
         reading.notes += (ESTIMATED.format(told.input_tokens, told.output_tokens),)
     elif usage_object and reading.usage == _openai(usage_object, parts=False):
         reading.usage = _openai(usage_object)
-    reading.usage_cut = reading.usage_cut or span.scope.name != SCOPE
+    reading.usage_cut = reading.usage_cut or not _is_of_one_call(span, reading)
     return reading
+
+
+def _is_of_one_call(span: Span, reading: Reading) -> bool:
+    """LiteLLM's own span, or a framework's span of the very call (`generate_content gpt-4o`)."""
+    return span.scope.name == SCOPE or (reading.request_model is not None and span.name.endswith(reading.request_model))
 
 
 def _is_estimate(usage_object: Attributes) -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from otel_runlog.conventions import otel_genai
 from otel_runlog.conventions._attrs import items, mapping, text
-from otel_runlog.conventions._base import CUT_NOTE
+from otel_runlog.conventions._base import CUT_NOTE, read_common
 from otel_runlog.conventions._content import Presence, presence, state
 from otel_runlog.conventions._genai_messages import EVENT_ROLES, event_messages, genai_messages
 from otel_runlog.conventions._messages import dumped, messages_of, split_system, value_of
 from otel_runlog.conventions._usage import normal_form, raw_counters
-from otel_runlog.conventions._vocabularies import PYDANTIC_ROLLUP
+from otel_runlog.conventions._vocabularies import GENAI, PYDANTIC_ROLLUP
 from otel_runlog.conventions.reading import Reading, SpanMessages
 from otel_runlog.model import Attributes, AttrValue, Content, Span, StepKind
 
@@ -34,11 +34,8 @@ def matches(span: Span) -> bool:
 def read(span: Span) -> Reading | None:
     """Read the agent, its calls and its tools; `running tools` only groups."""
     a = span.attributes
-    reading = otel_genai.read_as(NAME, span)
-    kind = _old_kind(span)
-    if kind is not None and (reading is None or reading.kind in (StepKind.LLM, StepKind.OTHER)):
-        reading = reading or Reading(NAME, kind)
-        reading.kind = kind
+    declared = _old_kind(span) if otel_genai.OPERATION not in a else None
+    reading = read_common(span, NAME, declared, (GENAI,)) if declared else otel_genai.read_as(NAME, span)
     if reading is None:
         return None
     if reading.kind is StepKind.AGENT:
@@ -94,7 +91,9 @@ def messages(span: Span) -> SpanMessages:
         if key in a and not found.input:
             found = _told(a[key])
     if not found.input and "pydantic_ai.all_messages" in a:
-        _, found.input = split_system(messages_of(a["pydantic_ai.all_messages"]))
+        _, given = split_system(messages_of(a["pydantic_ai.all_messages"]))
+        answered = bool(given) and given[-1].role == "assistant"
+        found.input, found.output = (given[:-1], given[-1:]) if answered else (given, ())
     found.input = found.input or value_of(a.get("tool_arguments"), "tool")
     found.output = (
         found.output or value_of(a.get("tool_response"), "tool") or value_of(a.get("final_result"), "assistant")
