@@ -10,9 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from otel_runlog import conventions
 from otel_runlog.links import linked_traces
-from otel_runlog.llm_io import previews_of
+from otel_runlog.llm_io import messages_of, previews_of
 from otel_runlog.model import LogRecord, Message, RunLog, RunStatus, Span
 from otel_runlog.partition import Members
 from otel_runlog.pricing import PriceTable
@@ -70,13 +69,18 @@ class Assembler:
     def batch(self) -> Batch:
         """What the store has to write for all that was added."""
         batch = Batch(books=self.books)
-        touched = {s.trace_id for _, _, s in self._spans} | {str(x.record.trace_id) for x in self._logs} - {"None"}
-        known = self._traces.load(self._writer, touched)
-        changed = self._sort_spans(batch) | self._sort_logs(batch)
+        with_logs = {x.record.trace_id for x in self._logs if x.record.trace_id is not None}
+        known = self._traces.load(self._writer, {s.trace_id for _, _, s in self._spans} | with_logs)
+        changed = self._sort_spans(batch)
+        self._traces.load_logs(self._writer, with_logs | self._wanting_logs(changed))
+        changed |= self._sort_logs(batch)
         if changed:
             self._add_runs(batch, changed, known)
         self._traces.trim()
         return batch
+
+    def _wanting_logs(self, trace_ids: Iterable[str]) -> set[str]:
+        return {t for t in trace_ids if self._traces[t].wants_logs}
 
     def _book(self, source: str) -> BookEntry:
         return self._books.setdefault(source, BookEntry(source))
@@ -87,22 +91,22 @@ class Assembler:
         started: dict[Key, StoredSpan] = {}
         for source, received_ns, span in self._spans:
             mark, book = digest(span), self._book(source)
-            resolver = self._traces[span.trace_id].resolver
-            fresh = key_of(span) not in resolver.entries
-            verdict = resolver.offer(span, mark)
+            state = self._traces[span.trace_id]
+            fresh = key_of(span) not in state.resolver.entries
+            verdict = state.offer(span, mark)
             setattr(book, verdict, getattr(book, verdict) + 1)
             if verdict in (Verdict.DUPLICATE, Verdict.SUPERSEDED):
                 continue
             changed.add(span.trace_id)
-            book.id_reuse += fresh and resolver.reuses_id(span)
+            book.id_reuse += fresh and state.resolver.reuses_id(span)
+            if state.resolver.replaced:
+                _supersede(state.resolver.replaced.pop(), started, batch, book)
             stored = StoredSpan(span, mark, received_ns, source)
-            if span.start_record:
+            if span.ended_ns is None:
                 started[key_of(span)] = stored
-                continue
-            batch.spans.append(stored)
-            batch.messages += _message_rows(span)
-            if resolver.replaced:
-                _supersede(resolver.replaced.pop(), started, batch, book)
+            else:
+                batch.spans.append(stored)
+                batch.messages += _message_rows(span)
         batch.start_records = list(started.values())
         return changed
 
@@ -111,20 +115,18 @@ class Assembler:
         changed: set[str] = set()
         for log in self._logs:
             if log.record.trace_id is not None:
-                known = self._traces[log.record.trace_id].logs
-                if log.record in known:
+                if not self._traces[log.record.trace_id].offer_log(log.record):
                     continue
-                known.append(log.record)
                 changed.add(log.record.trace_id)
             batch.logs.append(log)
         return changed
 
     def _add_runs(self, batch: Batch, changed: set[str], known: set[str]) -> None:
         traces, refs = self._widen(changed, known)
-        before = _Before(refs, {r.run_id: r.version for r in refs if not r.is_open}, self._writer)
+        before = _Before(refs, {r.run_id: r.version for r in refs if not r.is_open}, bool(traces & known), self._writer)
         states = [self._traces[t] for t in sorted(traces)]
-        nodes = [n for s in states for n in s.current_nodes()]
-        logs = [r for s in states for r in s.logs]
+        nodes = [n for s in states for n in s.nodes()]
+        logs = [r for s in states for r in s.logs()]
         spans = {k: v for s in states for k, v in s.spans().items()}
         projected = project_nodes(nodes, self._prices, logs=logs)
         _write_runs(batch, projected, before, spans)
@@ -140,7 +142,8 @@ class Assembler:
         while traces - seen:
             new, seen = traces - seen, set(traces)
             known |= self._traces.load(self._writer, new)
-            nodes = [n for t in sorted(new) for n in self._traces[t].current_nodes()]
+            self._traces.load_logs(self._writer, self._wanting_logs(new))
+            nodes = [n for t in sorted(new) for n in self._traces[t].nodes()]
             traces |= linked_traces(self._writer, nodes)
             before = self._writer.runs_of(traces & known) if traces & known else []
             traces |= self._writer.traces_of_runs({ref.run_id for ref in before}) if before else set()
@@ -148,18 +151,15 @@ class Assembler:
 
 
 def _supersede(key: Key, started: dict[Key, StoredSpan], batch: Batch, book: BookEntry) -> None:
-    """A start record whose end has come: it was counted as stored, now it is superseded."""
+    """An open span of which a later version has come: it was counted as stored, now it is superseded."""
     book.stored -= 1
     book.superseded += 1
     if started.pop(key, None) is None:
-        batch.ended.append(key[:2])
+        batch.ended.append(key)
 
 
 def _message_rows(span: Span) -> list[MessageRow]:
-    try:
-        found = conventions.messages(span)
-    except Exception:  # noqa: BLE001  # a message that cannot be read stays in the span's attributes
-        return []
+    found = messages_of(span)
     directions = (("system", found.system), ("input", found.input), ("output", found.output), ("tools", found.tools))
     return [_row(span, name, i, m) for name, messages in directions for i, m in enumerate(messages)]
 
@@ -171,17 +171,18 @@ def _row(span: Span, direction: str, position: int, message: Message) -> Message
 
 
 class _Before(msgspec.Struct):
-    """What the store has of the runs in question: `closed` are the versions that count."""
+    """What the store has of the runs in question: `closed` are the versions that count; `any` says it has some."""
 
     refs: list[RunRef]
     closed: dict[str, int]
+    any: bool
     writer: StoreWriter
 
     def next_version(self, run_id: str) -> int:
         """One more than any that was ever written: a run may have been closed, taken back, and be here again."""
         if run_id in self.closed:
             return self.closed[run_id] + 1
-        return max(self.writer.versions_of(run_id), default=0) + 1 if self.refs else 1
+        return max(self.writer.versions_of(run_id), default=0) + 1 if self.any else 1
 
 
 def _write_runs(batch: Batch, projected: list[tuple[RunLog, Members]], before: _Before, spans: dict[Key, Span]) -> None:

@@ -146,19 +146,25 @@ def _related(a: Node, b: Node) -> bool:
 def same_call(a: Node, b: Node) -> bool:
     """Whether two model spans of different scopes, neither above the other, see one call.
 
-    Of two in different traces one must have no parent: a client's span that found no context to belong to. Calls whose
-    times or processes are known to differ are two, whatever else they share.
+    With response ids these tell, and it is enough that the times overlap: an abandoned stream's views end apart.
     """
-    if a.scope == b.scope or a.kind is not b.kind or not _same_process(a, b):
-        return False
-    if a.trace_id != b.trace_id and a.parent_id and b.parent_id:
+    if not may_be_same_call(a, b):
         return False
     x, y = _reading(a), _reading(b)
     if x.response_id and y.response_id:
-        same = x.response_id == y.response_id and _overlap(a, b)
-    else:
-        same = _within(a, b) and _same_words(x, y)
-    return same and not _related(a, b)
+        return x.response_id == y.response_id and not _related(a, b)
+    return _within(a, b) and _same_words(x, y) and not _related(a, b)
+
+
+def may_be_same_call(a: Node, b: Node) -> bool:
+    """Whether scopes, times and places allow that two model spans see one call.
+
+    Of two in different traces one must have no parent: a client's span that found no context to belong to. Calls whose
+    times or processes are known to differ are two, whatever else they share; so are those without a start or an end.
+    """
+    if a.scope == b.scope or a.kind is not b.kind or not _overlap(a, b) or not _same_process(a, b):
+        return False
+    return a.trace_id == b.trace_id or not a.parent_id or not b.parent_id
 
 
 def _same_words(x: Reading, y: Reading) -> bool:
@@ -172,16 +178,14 @@ def _same_words(x: Reading, y: Reading) -> bool:
 
 
 def _overlap(a: Node, b: Node) -> bool:
-    """Whether both ran at some moment. With one response id that is enough: an abandoned stream's views end apart."""
+    """Whether both are known to have run at some moment, give or take the clock tolerance."""
     if None in (a.started_ns, a.ended_ns, b.started_ns, b.ended_ns):
         return False
     return max(a.start, b.start) <= min(a.end, b.end) + CLOCK_TOLERANCE_NS
 
 
 def _within(a: Node, b: Node) -> bool:
-    """Whether one lies inside the other, give or take the clock tolerance. What has no start or no end lies nowhere."""
-    if None in (a.started_ns, a.ended_ns, b.started_ns, b.ended_ns):
-        return False
+    """Whether one lies inside the other, give or take the clock tolerance."""
     t = CLOCK_TOLERANCE_NS
     return (a.start - t <= b.start and b.end <= a.end + t) or (b.start - t <= a.start and a.end <= b.end + t)
 

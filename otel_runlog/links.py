@@ -1,7 +1,7 @@
 """Which other traces of the store must be projected together with those at hand (see duplicates and partition).
 
-Two kinds of links: a run named in both, and a model call that both see. The store narrows the second down by time and
-numbers, `same_call` decides.
+Two kinds of links: a run named in both, and a model call that both may see. A link too many costs time and changes
+nothing, as the projection decides: the store looks for equal ids or numbers, `may_be_same_call` at times and places.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from otel_runlog.conventions.reading import Reading
-from otel_runlog.duplicates import CLOCK_TOLERANCE_NS, same_call
-from otel_runlog.model import Step, StepStatus
+from otel_runlog.duplicates import CLOCK_TOLERANCE_NS, may_be_same_call
+from otel_runlog.model import Step
 from otel_runlog.store.batch import CallSearch
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.tree import MODEL_KINDS, Node
@@ -24,7 +24,7 @@ def linked_traces(writer: StoreWriter, nodes: Sequence[Node]) -> set[str]:
     if not calls:
         return found
     others = [_node(step) for step in writer.calls_between(_search(calls))]
-    return found | {o.trace_id for o in others if any(same_call(n, o) for n in calls)}
+    return found | {o.trace_id for o in others if any(may_be_same_call(n, o) for n in calls)}
 
 
 def _search(calls: list[Node]) -> CallSearch:
@@ -41,16 +41,8 @@ def _search(calls: list[Node]) -> CallSearch:
 
 
 def _node(step: Step) -> Node:
-    """A stored call as far as `same_call` looks at it. Its response id may be another view's: that links no less."""
-    reading = Reading(
-        step.convention,
-        step.kind,
-        request_model=step.request_model,
-        response_model=step.response_model,
-        response_id=step.response_id,
-        usage=step.usage,
-        failed=step.status is StepStatus.FAILED,
-    )
+    """A stored call as far as `may_be_same_call` looks at it."""
+    reading = Reading(step.convention, step.kind)
     return Node(
         step.trace_id,
         step.span_id,

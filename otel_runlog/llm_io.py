@@ -8,17 +8,27 @@ from otel_runlog import conventions
 from otel_runlog.conventions.reading import SpanMessages
 from otel_runlog.model import Content, LlmIo, Message, RunLog, Span, Step, StepKind
 from otel_runlog.resolve import Key
+from otel_runlog.tree import AGENT_KINDS
 
 PREVIEW_CHARS = 200
+
+
+def messages_of(span: Span) -> SpanMessages:
+    """The messages a span carries; none where they cannot be read, which costs neither the span nor its run."""
+    try:
+        return conventions.messages(span)
+    except Exception:  # noqa: BLE001  # whatever a hostile attribute does, the span stays
+        return SpanMessages()
 
 
 def llm_io_of(run: RunLog, spans: Mapping[Key, Span]) -> list[LlmIo]:
     """One LlmIo for each counted llm step, in order; a step without content of its own takes its other views'."""
     views: dict[str, list[Step]] = {}
     for step in run.steps:
-        views.setdefault(step.duplicate_of or step.span_id, []).append(step)
+        if step.duplicate_of:
+            views.setdefault(step.duplicate_of, []).append(step)
     counted = [s for s in run.steps if s.counted and s.kind is StepKind.LLM]
-    return [_io(s, views.get(s.span_id, [s]), spans) for s in counted]
+    return [_io(s, [s, *views.get(s.span_id, ())], spans) for s in counted]
 
 
 def _io(step: Step, views: list[Step], spans: Mapping[Key, Span]) -> LlmIo:
@@ -33,7 +43,7 @@ def _io(step: Step, views: list[Step], spans: Mapping[Key, Span]) -> LlmIo:
         response_id=step.response_id,
         params=step.params,
     )
-    for view in sorted(views, key=lambda v: not v.counted):
+    for view in views:
         span = spans.get((view.trace_id, view.span_id, view.started_ns))
         if span is not None:
             _take(io, span)
@@ -42,7 +52,7 @@ def _io(step: Step, views: list[Step], spans: Mapping[Key, Span]) -> LlmIo:
 
 
 def _take(io: LlmIo, span: Span) -> None:
-    found = conventions.messages(span)
+    found = messages_of(span)
     io.system = io.system or found.system
     io.input = io.input or found.input
     io.output = io.output or found.output
@@ -50,19 +60,20 @@ def _take(io: LlmIo, span: Span) -> None:
 
 
 def previews_of(run: RunLog, spans: Mapping[Key, Span]) -> tuple[str | None, str | None]:
-    """The first thing a user said in a run and the last thing a model answered, each cut to 200 characters.
+    """The first thing a user said in a run and the last thing it answered, each cut to 200 characters.
 
-    Only as many spans are read as it takes to find them.
+    Model calls say it, else agents. Only as many spans are read as it takes to find both.
     """
     calls = [s for s in run.steps if s.kind is StepKind.LLM]
-    asked = (m for s in calls for m in _found(s, spans).input if m.role == "user" and m.text)
-    said = (m for s in reversed(calls) for m in reversed(_found(s, spans).output) if m.text)
+    agents = [s for s in run.steps if s.kind in AGENT_KINDS]
+    asked = (m for s in (*calls, *agents) for m in _found(s, spans).input if m.role == "user" and m.text)
+    said = (m for s in (*calls[::-1], *agents) for m in reversed(_found(s, spans).output) if m.text)
     return _cut(next(asked, None)), _cut(next(said, None))
 
 
 def _found(step: Step, spans: Mapping[Key, Span]) -> SpanMessages:
     span = spans.get((step.trace_id, step.span_id, step.started_ns))
-    return conventions.messages(span) if span is not None else SpanMessages()
+    return messages_of(span) if span is not None else SpanMessages()
 
 
 def _cut(message: Message | None) -> str | None:

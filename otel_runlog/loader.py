@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,6 +27,9 @@ from otel_runlog.pricing import PriceTable
 from otel_runlog.store.batch import Position
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.traces import Traces
+
+if TYPE_CHECKING:
+    from otel_runlog.ingest import IngestReport
 
 SPANS_PER_COMMIT = 2048
 """512 spans a commit cost 47.5 us a span, 2,048 cost 31.3, more brings nothing (facts/perf, 6)."""
@@ -77,10 +82,26 @@ class Loader:
             report.held_by = str(error)
         return report
 
+    def ingest(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        progress: Callable[[IngestReport], None] | None = None,
+        *,
+        timeout_s: float = 2.0,
+    ) -> IngestReport:
+        """Load OTLP files and folders; see `otel_runlog.ingest.ingest`."""
+        from otel_runlog.ingest import ingest
+
+        return ingest(self, paths, progress, timeout_s=timeout_s)
+
     def open(self, timeout_s: float = 0.0) -> StoreWriter:
         """The store, for writing. What is remembered of traces goes when somebody else has written since."""
         writer = StoreWriter(self.db, timeout_s=timeout_s)
-        positions = writer.positions()
+        try:
+            positions = writer.positions()
+        except BaseException:
+            writer.close()
+            raise
         if positions != self._positions:
             self._traces.clear()
             self._positions = positions

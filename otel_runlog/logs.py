@@ -6,30 +6,48 @@ call's: numbers and the nearest end in the same trace tell which call it was. No
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from otel_runlog.conventions import claude_code
 from otel_runlog.conventions._attrs import money, text
 from otel_runlog.conventions._usage import CLAUDE_CODE, normal_form, raw_counters
-from otel_runlog.model import LogRecord, StepKind, Usage
+from otel_runlog.model import LogRecord, Span, StepKind, Usage
 from otel_runlog.tree import Node
 
 API_REQUEST = "claude_code.api_request"
+_ENCODER = msgspec.msgpack.Encoder(order="sorted")
+
+
+def fills(record: LogRecord) -> bool:
+    """Whether a record may say something that a span lacks."""
+    return record.trace_id is not None and API_REQUEST in (record.body, record.event_name)
+
+
+def may_be_filled(span: Span) -> bool:
+    """Whether log records may say something that this span lacks."""
+    return claude_code.matches(span)
+
+
+def mark_of(record: LogRecord) -> bytes:
+    """What two deliveries of one record have in common."""
+    return hashlib.sha256(_ENCODER.encode(record)).digest()
 
 
 def fill_from_logs(nodes: Sequence[Node], logs: Iterable[LogRecord]) -> None:
-    """Set each node's reading to its own, with what the records of its trace add."""
+    """Set each node's reading to its own, with what the records of its trace add. A record given twice fills once."""
     for node in nodes:
         node.reading = node.own
-    requests = [r for r in logs if r.trace_id and API_REQUEST in (r.body, r.event_name)]
+    requests = {mark_of(r): r for r in logs if fills(r)}
     if not requests:
         return
     calls: dict[tuple[str, Usage], list[Node]] = {}
     for node in nodes:
-        if node.own and node.kind is StepKind.LLM and node.own.convention == "claude_code":
+        if node.own and node.kind is StepKind.LLM and node.own.convention == claude_code.NAME:
             calls.setdefault((node.trace_id, node.own.usage), []).append(node)
-    for record in sorted(requests, key=lambda r: (r.time_ns or 0, str(r.attributes.get("event.sequence")))):
+    for _, record in sorted(requests.items(), key=lambda mr: (mr[1].time_ns or 0, mr[0])):
         usage = normal_form(raw_counters(record.attributes, (CLAUDE_CODE,)), cache_outside=True).usage
         candidates = calls.get((record.trace_id or "", usage))
         if candidates:

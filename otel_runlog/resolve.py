@@ -1,7 +1,7 @@
 """One span a key: duplicates, conflicts, start records and reused ids told apart (DESIGN rule 3). Pure.
 
-The same trace id, span id and start is the same span. Equal in the neutral form: a duplicate. A start record is
-superseded by its end. Anything else is a conflict: the later end wins, then more attributes, then the larger digest.
+The same trace id, span id and start is the same span. Equal in the neutral form: a duplicate. What has no end is
+superseded by what has. Anything else is a conflict: the later end wins, then more attributes, then the larger digest.
 """
 
 from __future__ import annotations
@@ -28,21 +28,16 @@ class Verdict(enum.StrEnum):
 
 
 class Entry(msgspec.Struct):
-    """All that is known of one key: the winner, and the digests of every version seen."""
+    """All that is known of one key: the winner, and the digests of all versions that are kept."""
 
     span: Span
     digest: bytes
     seen: set[bytes]
 
-    @property
-    def rank(self) -> tuple[bool, int, int, bytes]:
-        """What wins between versions."""
-        return rank(self.span, self.digest)
 
-
-def rank(span: Span, mark: bytes) -> tuple[bool, int, int, bytes]:
-    """The order of versions of one span; the largest wins."""
-    return not span.start_record, span.ended_ns or -1, len(span.attributes), mark
+def rank(span: Span, mark: bytes) -> tuple[int, int, bytes]:
+    """The order of versions of one span; the largest wins. A span without end is behind every one that has ended."""
+    return -1 if span.ended_ns is None else span.ended_ns, len(span.attributes), mark
 
 
 def key_of(span: Span) -> Key:
@@ -61,7 +56,8 @@ class Resolver:
     def offer(self, span: Span, mark: bytes | None = None) -> Verdict:
         """Take a span in. `mark` is its digest, where it is known already.
 
-        A start record whose end is known is superseded; where the end comes second, its key goes to `replaced`.
+        A span without end (a start record, a pending span) is superseded by its end. Where the end comes second its
+        key goes to `replaced`; of several without end one is kept.
         """
         mark = digest(span) if mark is None else mark
         key = key_of(span)
@@ -70,21 +66,19 @@ class Resolver:
             self.entries[key] = Entry(span, mark, {mark})
             self.starts.setdefault(key[:2], set()).add(span.started_ns)
             return Verdict.STORED
-        if span.start_record and not entry.span.start_record:
-            return Verdict.SUPERSEDED
-        if mark in entry.seen and span.start_record == entry.span.start_record:
+        if mark in entry.seen:
             return Verdict.DUPLICATE
-        return self._replace(key, entry, span, mark)
-
-    def _replace(self, key: Key, entry: Entry, span: Span, mark: bytes) -> Verdict:
-        ends = entry.span.start_record and not span.start_record
-        if ends:
-            entry.seen.clear()
+        wins = rank(span, mark) > rank(entry.span, entry.digest)
+        if entry.span.ended_ns is None and wins:
+            self.entries[key] = Entry(span, mark, {mark})
             self.replaced.append(key)
+            return Verdict.STORED
+        if span.ended_ns is None:
+            return Verdict.SUPERSEDED
         entry.seen.add(mark)
-        if rank(span, mark) > entry.rank:
+        if wins:
             entry.span, entry.digest = span, mark
-        return Verdict.STORED if ends else Verdict.CONFLICT
+        return Verdict.CONFLICT
 
     def reuses_id(self, span: Span) -> bool:
         """Whether another span with these ids started at another time (a seeded id generator)."""

@@ -8,53 +8,78 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 
-import msgspec
-
+from otel_runlog.logs import fills, mark_of, may_be_filled
 from otel_runlog.model import LogRecord, Span
-from otel_runlog.resolve import Key, Resolver, key_of
+from otel_runlog.resolve import Key, Resolver, Verdict, key_of
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.tree import Node, node_of
 
-MAX_SPANS = 50_000
-"""How many spans are kept between turns: about 200 MB of spans of 4 KB."""
+MAX_BYTES = 256 << 20
+"""How much text of spans is kept between turns; a single trace may be larger."""
+BYTES_PER_SPAN = 2000
+"""What a span, its node and their dicts take beside its texts."""
+BYTES_PER_LOG = 200
 
 
-class TraceState(msgspec.Struct):
-    """One trace as far as it has come."""
+class TraceState:
+    """One trace as far as it has come. `wants_logs`: log records may fill its spans; `knows_logs`: they are here."""
 
-    resolver: Resolver
-    logs: list[LogRecord]
-    nodes: dict[Key, tuple[Span, Node]] = {}
+    def __init__(self) -> None:
+        self.resolver = Resolver()
+        self.size_bytes = BYTES_PER_SPAN
+        self.wants_logs = False
+        self.knows_logs = False
+        self._logs: list[LogRecord] = []
+        self._log_marks: set[bytes] = set()
+        self._nodes: dict[Key, tuple[Span, Node]] = {}
 
-    @classmethod
-    def empty(cls) -> TraceState:
-        """A trace of which nothing is known."""
-        return cls(Resolver(), [], {})
+    def offer(self, span: Span, mark: bytes) -> Verdict:
+        """Take a span in, and say what it is; see `Resolver.offer`."""
+        verdict = self.resolver.offer(span, mark)
+        if verdict in (Verdict.STORED, Verdict.CONFLICT):
+            self.size_bytes += BYTES_PER_SPAN + sum(len(v) for v in span.attributes.values() if isinstance(v, str))
+            self.wants_logs = self.wants_logs or may_be_filled(span)
+        return verdict
 
-    def current_nodes(self) -> list[Node]:
+    def offer_log(self, record: LogRecord) -> bool:
+        """Take a log record in; False where it came before. Only what can fill a span is kept."""
+        mark = mark_of(record)
+        if mark in self._log_marks:
+            return False
+        self._log_marks.add(mark)
+        self.size_bytes += BYTES_PER_LOG
+        if fills(record):
+            self._logs.append(record)
+        return True
+
+    def nodes(self) -> list[Node]:
         """A node for each distinct span; those whose span did not change since are not read again."""
         nodes: dict[Key, tuple[Span, Node]] = {}
         for span in self.resolver.spans():
             key = key_of(span)
-            known = self.nodes.get(key)
+            known = self._nodes.get(key)
             nodes[key] = known if known is not None and known[0] == span else (span, node_of(span))
-        self.nodes = nodes
+        self._nodes = nodes
         return [node for _, node in nodes.values()]
 
     def spans(self) -> dict[Key, Span]:
         """The spans behind the nodes."""
-        return {key: span for key, (span, _) in self.nodes.items()}
+        return {key: span for key, (span, _) in self._nodes.items()}
+
+    def logs(self) -> list[LogRecord]:
+        """The log records that can fill spans."""
+        return self._logs
 
 
 class Traces:
     """The traces in memory, the least recently used let go first."""
 
-    def __init__(self, max_spans: int = MAX_SPANS) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._states: OrderedDict[str, TraceState] = OrderedDict()
-        self._max_spans = max_spans
+        self._max_bytes = max_bytes
 
     def clear(self) -> None:
-        """Forget everything: another process wrote to the store."""
+        """Forget everything: another process wrote to the store, or a commit failed."""
         self._states.clear()
 
     def load(self, writer: StoreWriter, trace_ids: Iterable[str]) -> set[str]:
@@ -63,21 +88,27 @@ class Traces:
         missing = wanted - self._states.keys()
         known = writer.known_traces(missing) if missing else set()
         for trace_id in missing:
-            self._states[trace_id] = TraceState.empty()
+            self._states[trace_id] = TraceState()
         for stored in writer.spans_of(known) if known else ():
-            self._states[stored.span.trace_id].resolver.offer(stored.span, stored.digest)
-        for log in writer.logs_of(known) if known else ():
-            self._states[str(log.record.trace_id)].logs.append(log.record)
-        for trace_id in wanted:
+            self._states[stored.span.trace_id].offer(stored.span, stored.digest)
+        for trace_id in sorted(wanted):
             self._states.move_to_end(trace_id)
         return known | (wanted - missing)
+
+    def load_logs(self, writer: StoreWriter, trace_ids: Iterable[str]) -> None:
+        """Have the log records of these traces in memory, which must be there themselves."""
+        missing = [t for t in trace_ids if not self._states[t].knows_logs]
+        for log in writer.logs_of(missing) if missing else ():
+            self._states[str(log.record.trace_id)].offer_log(log.record)
+        for trace_id in missing:
+            self._states[trace_id].knows_logs = True
 
     def __getitem__(self, trace_id: str) -> TraceState:
         return self._states[trace_id]
 
     def trim(self) -> None:
-        """Let go of the oldest traces over the bound."""
-        kept = sum(len(s.resolver.entries) for s in self._states.values())
-        while kept > self._max_spans and len(self._states) > 1:
+        """Let go of the oldest traces over the bound. Not while a batch is being gathered: it looks at its traces."""
+        kept = sum(s.size_bytes for s in self._states.values())
+        while kept > self._max_bytes and len(self._states) > 1:
             _, state = self._states.popitem(last=False)
-            kept -= len(state.resolver.entries)
+            kept -= state.size_bytes

@@ -100,8 +100,8 @@ class Batch(msgspec.Struct, kw_only=True):
 
     Attributes:
         spans: Distinct spans, written once and for ever.
-        start_records: Spans that have started and not ended; each replaces the one of the same ids.
-        ended: (trace_id, span_id) whose start records go.
+        start_records: Spans that have started and not ended; each replaces the one of the same ids and start.
+        ended: (trace_id, span_id, started_ns) whose start records go.
         logs: Log records.
         messages: Messages of model calls; a text that was stored lately is not stored again.
         closed: Runs that are closed now; their rows stay for ever.
@@ -115,7 +115,7 @@ class Batch(msgspec.Struct, kw_only=True):
 
     spans: list[StoredSpan] = []
     start_records: list[StoredSpan] = []
-    ended: list[tuple[str, str]] = []
+    ended: list[tuple[str, str, int | None]] = []
     logs: list[StoredLog] = []
     messages: list[MessageRow] = []
     closed: list[RunVersion] = []

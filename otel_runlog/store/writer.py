@@ -142,9 +142,14 @@ class _Tables:
             self._store.append(table, names, prepared)
 
     def delete_replaced(self, batch: Batch) -> None:
-        ids = batch.ended + [(item.span.trace_id, item.span.span_id) for item in batch.start_records]
-        if ids:
-            parameters: dict[str, object] = {"trace_ids": [i[0] for i in ids], "span_ids": [i[1] for i in ids]}
+        spans = (item.span for item in batch.start_records)
+        keys = batch.ended + [(span.trace_id, span.span_id, span.started_ns) for span in spans]
+        if keys:
+            parameters: dict[str, object] = {
+                "trace_ids": [key[0] for key in keys],
+                "span_ids": [key[1] for key in keys],
+                "starts_ns": [key[2] or 0 for key in keys],
+            }
             self._store.rows("delete_open_spans", parameters)
         run_ids = [item.run.run_id for item in (*batch.open, *batch.closed)] + batch.cleared
         if run_ids:

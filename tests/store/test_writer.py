@@ -99,8 +99,9 @@ def test_known_traces_can_be_looked_for_from_a_time_on(writer):
 
 
 def test_an_end_takes_the_place_of_its_start_record(writer):
-    writer.append(Batch(start_records=[stored(start_record=True), stored("52" * 8, start_record=True)]))
-    writer.append(Batch(spans=[FULL], ended=[(TRACE, "51" * 8)]))
+    started = stored(start_record=True)
+    writer.append(Batch(start_records=[started, stored("52" * 8, start_record=True)]))
+    writer.append(Batch(spans=[FULL], ended=[(TRACE, "51" * 8, started.span.started_ns)]))
     assert sorted((s.span.span_id, s.span.start_record) for s in writer.spans_of([TRACE])) == [
         ("51" * 8, False),
         ("52" * 8, True),

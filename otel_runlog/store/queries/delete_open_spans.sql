@@ -1,1 +1,4 @@
-DELETE FROM open_spans WHERE (trace_id, span_id) IN (SELECT unnest($trace_ids), unnest($span_ids));
+DELETE FROM open_spans
+WHERE (trace_id, span_id, coalesce(started_ns, 0)) IN (
+    SELECT unnest($trace_ids), unnest($span_ids), unnest($starts_ns)
+);
