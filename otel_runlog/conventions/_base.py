@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from otel_runlog.conventions import _fields as f
 from otel_runlog.conventions._attrs import text
-from otel_runlog.conventions._content import Presence, presences, state
+from otel_runlog.conventions._content import CUT, presences, state
 from otel_runlog.conventions._errors import failure
 from otel_runlog.conventions._index import Found, first_text
 from otel_runlog.conventions._names import INDEX
@@ -93,12 +93,12 @@ def _read_content(reading: Reading, span: Span, found: Found, fields: tuple[str,
     """An embedding has no answer to carry, a refused call had none; a cut call's answer is not all there was."""
     inputs, outputs = (own if own in found else other for own, other in zip(fields, GENERIC, strict=True))
     asked, said = presences(span, found, inputs, outputs)
-    if Presence.CUT in (asked, said):
+    if CUT in (asked, said):
         reading.notes += (CUT_NOTE,)
     elif not said and (reading.refused or reading.kind is StepKind.EMBEDDING):
         said = asked
     elif said and reading.usage_cut:
-        said = Presence.CUT
+        said = CUT
     reading.content = state(asked, said)
 
 

@@ -133,6 +133,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "streaming": ("gen_ai.request.stream", "gen_ai.is_streaming", "llm.is_streaming"),
     "first_token_s": ("gen_ai.response.time_to_first_chunk", "gen_ai.client.operation.time_to_first_chunk"),
     "first_token_ms": ("ai.response.msToFirstChunk",),
+    "previous_response": ("gen_ai.request.previous_response.id",),
     "invocation": ("llm.invocation_parameters",),
     "input": (
         "gen_ai.input.messages",

@@ -12,7 +12,7 @@ import re
 from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import flag, number, text, whole
 from otel_runlog.conventions._base import CUT_NOTE, read_common
-from otel_runlog.conventions._content import Presence, presence, state
+from otel_runlog.conventions._content import ABSENT, CUT, presence, state
 from otel_runlog.conventions._genai_messages import shown
 from otel_runlog.conventions._messages import messages_of, value_of
 from otel_runlog.conventions._usage import normal_form, raw_counters
@@ -84,7 +84,7 @@ def _content(a: Attributes) -> Content:
     """An answer at best: what the span says of the prompt is only what was new in it."""
     if presence(a.get(SAID)):
         return Content.TRUNCATED if flag(a.get(f"{SAID}_truncated")) else Content.ANSWER
-    return state(Presence.CUT if presence(a.get(ASKED)) else Presence.ABSENT, Presence.ABSENT)
+    return state(CUT if presence(a.get(ASKED)) else ABSENT, ABSENT)
 
 
 def messages(span: Span) -> SpanMessages:

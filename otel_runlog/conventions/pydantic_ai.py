@@ -10,7 +10,7 @@ from __future__ import annotations
 from otel_runlog.conventions import otel_genai
 from otel_runlog.conventions._attrs import items, mapping, text
 from otel_runlog.conventions._base import CUT_NOTE, read_common
-from otel_runlog.conventions._content import Presence, presence, state
+from otel_runlog.conventions._content import CUT, WHOLE, presence, state
 from otel_runlog.conventions._genai_messages import EVENT_ROLES, event_messages, genai_messages
 from otel_runlog.conventions._messages import dumped, messages_of, split_system, value_of
 from otel_runlog.conventions._usage import normal_form, raw_counters
@@ -65,11 +65,11 @@ def _read_agent(reading: Reading, a: Attributes) -> None:
 
 def _read_event_content(reading: Reading, events: AttrValue) -> None:
     """Version 1: prompt and answer stand in one list of events."""
-    if presence(events) is Presence.CUT:
+    if presence(events) == CUT:
         reading.content, reading.notes = Content.TRUNCATED, (*reading.notes, CUT_NOTE)
         return
     found = _told(events)
-    asked, said = (Presence(2 * any(m.text for m in side)) for side in (found.input, found.output))
+    asked, said = (WHOLE * any(m.text for m in side) for side in (found.input, found.output))
     reading.content = state(asked, said)
 
 

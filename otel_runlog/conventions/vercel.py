@@ -39,6 +39,8 @@ CACHE_5M = ("anthropic", "usage", "cache_creation", "ephemeral_5m_input_tokens")
 CACHE_1H = ("anthropic", "usage", "cache_creation", "ephemeral_1h_input_tokens")
 FRESH_INPUT = ("anthropic", "usage", "input_tokens")
 """What Anthropic itself said, always without the cache: equal to the span's input, that leaves it out too."""
+METADATA_WORDS = ("cache", "Cache", "reasoningTokens", "service_tier", "serviceTier")
+"""Metadata without any of these adds nothing."""
 METADATA_KINDS = MODEL_KINDS | {StepKind.AGENT}
 """Where providerMetadata is read: calls, and roots that repeat the last one (metadata is the last call's alone)."""
 TIER_PATHS = (("anthropic", "usage", "service_tier"), ("openai", "serviceTier"))
@@ -75,7 +77,10 @@ def _read_legacy(span: Span) -> Reading:
 
 def _read_metadata(reading: Reading, a: Attributes) -> None:
     """Add what only providerMetadata knows, and the cache to version 5's input."""
-    meta = mapping(a[METADATA])
+    told = a[METADATA]
+    if isinstance(told, str) and not any(word in told for word in METADATA_WORDS):
+        return
+    meta = mapping(told)
     tiers = (path(meta, *p) for p in TIER_PATHS)
     reading.service_tier = reading.service_tier or next((t for t in tiers if isinstance(t, str) and t), None)
     counters = raw_counters(a, (VERCEL, GENAI) if OPERATION in a else (GENAI,))

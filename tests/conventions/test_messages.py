@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from captured import made, said, told
+from captured import captured, made, said, told
 
 from otel_runlog import conventions
 from otel_runlog.conventions._messages import message, messages_of, unflatten, value_of
@@ -178,6 +178,13 @@ def test_content_that_was_cut_is_noted() -> None:
     reading = conventions.read(call(MESSAGES[:-9], MESSAGES))
     assert reading is not None
     assert reading.notes == ("content_truncated: the messages on this span were cut short",)
+
+
+def test_a_prompt_that_begins_in_the_middle_is_not_the_whole() -> None:
+    later = captured("anthropic-sdk-native@content/tool_runner", "anthropic.messages.create", 1)
+    assert said(conventions.read(later))["content"] == "answer"
+    linked = call(MESSAGES, MESSAGES, **{"gen_ai.request.previous_response.id": "resp_1"})
+    assert said(conventions.read(linked))["content"] == "answer"
 
 
 def test_uploaded_content_is_not_on_the_span() -> None:
