@@ -9,7 +9,8 @@ import click
 import msgspec
 
 from otel_runlog.cli.group import ANSWER_IS_NO
-from otel_runlog.cli.options import Format, Moment, format_option, prices_option
+from otel_runlog.cli.opened import PATIENCE_S
+from otel_runlog.cli.options import Format, Moment, format_option, path_of_db, prices_option
 from otel_runlog.cli.output import write_rows
 from otel_runlog.pricing import PriceTable
 from otel_runlog.show import text
@@ -20,6 +21,7 @@ from otel_runlog.show.screen import Screen
 @click.command(epilog="Example: otel-runlog prices gpt-4o-mini --on 2026-01-31")
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.option("--provider", metavar="NAME", help="As the telemetry names it.")
+@click.option("--db", metavar="FILE", help="Take the provider that most of the model's calls in this store name.")
 @click.option("--on", type=Moment(), default="0s", help="The day that counts.  [default: today, UTC]")
 @prices_option
 @format_option
@@ -28,6 +30,7 @@ def prices(  # noqa: PLR0917 - one argument an option
     ctx: click.Context,
     model: str | None,
     provider: str | None,
+    db: str | None,
     on: dt.datetime,
     prices: tuple[Path, ...],
     form: Format,
@@ -41,6 +44,8 @@ def prices(  # noqa: PLR0917 - one argument an option
         _write_tables(form, table_rows(table))
         return
     day = on.astimezone(dt.UTC).date()
+    if provider is None and db is not None:
+        provider = _provider_in(path_of_db(db), model)
     rows = price_rows(table, provider, model, day)
     if form is not Format.TABLE:
         write_rows(form, PriceRow.__struct_fields__, [msgspec.structs.asdict(row) for row in rows])
@@ -51,6 +56,12 @@ def prices(  # noqa: PLR0917 - one argument an option
             f"error: no price table has {text.clean(model)}: name it in one of your own, --prices FILE", err=True
         )
         ctx.exit(ANSWER_IS_NO)
+
+
+def _provider_in(db: Path, model: str) -> str | None:
+    from otel_runlog.store.details import provider_of_model
+
+    return provider_of_model(db, model, PATIENCE_S)
 
 
 def _write_tables(form: Format, rows: list[TableRow]) -> None:

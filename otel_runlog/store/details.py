@@ -57,6 +57,13 @@ def sessions(path: str | os.PathLike[str], timeout_s: float = 0.0) -> list[Sessi
         return [Session(**cast("dict[str, Any]", record)) for record in store.records("list_sessions")]
 
 
+def provider_of_model(path: str | os.PathLike[str], model: str, timeout_s: float = 0.0) -> str | None:
+    """The provider that most of a model's calls name, None where there are none. Errors are `open_for_read`'s."""
+    with open_for_read(path, timeout_s) as store:
+        rows = store.rows("provider_of_model", {"model": model})
+    return str(rows[0][0]) if rows else None
+
+
 def demo_query() -> str:
     """The SQL that the demo asks: tokens and cost by agent."""
     return statements.query("demo_agents")

@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from otel_runlog.runs import project
+from otel_runlog.store.duckdb_store import DuckDBRunLogStore
+from otel_runlog.testing import TraceBuilder
+
 TABLE = """
 name = "acme"
 version = "2026-11"
@@ -85,3 +89,21 @@ def test_without_a_model_the_tables_in_force_are_shown(call, table):
 def test_tables_are_taken_from_the_environment(call, table, monkeypatch):
     monkeypatch.setenv("OTEL_RUNLOG_PRICES", str(table))
     assert json.loads(call("prices", "m-std", "--format", "json").stdout)[0]["table"] == "acme"
+
+
+def test_a_store_tells_which_provider_a_model_is_called_at(call, tmp_path):
+    """The entry in force is the one that the store's calls are priced by."""
+    db = tmp_path / "runs.duckdb"
+    trace = TraceBuilder()
+    trace.chat("claude-sonnet-4-5", provider="google", input_tokens=10, output_tokens=1)
+    with DuckDBRunLogStore(db) as store:
+        for run in project(trace.spans):
+            store.put(run)
+
+    def in_force(*options):
+        found = json.loads(call("prices", "claude-sonnet-4-5", "--format", "json", *options).stdout)
+        return {row["provider"] for row in found if row["in_force"]}
+
+    assert in_force() == {"anthropic"}
+    assert in_force("--db", db) == {"google"}
+    assert in_force("--db", db, "--provider", "anthropic") == {"anthropic"}
