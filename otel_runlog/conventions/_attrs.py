@@ -50,14 +50,6 @@ def whole(value: AttrValue) -> int | None:
     return value if 0 <= value <= MAX_TOKENS else None
 
 
-def count(attributes: Attributes, keys: Iterable[str]) -> int | None:
-    """The first readable count among `keys`."""
-    for key in keys:
-        if key in attributes and (n := whole(attributes[key])) is not None:
-            return n
-    return None
-
-
 def number(value: AttrValue) -> float | None:
     """A finite number, also where it comes as a string."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):

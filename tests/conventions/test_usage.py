@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_runlog import conventions
-from otel_runlog.conventions import _usage
-from otel_runlog.conventions._names import INDEX
+from otel_runlog.conventions._names import FIELDS, INDEX
 from otel_runlog.conventions._usage import Counters, normal_form, raw_counters
 from otel_runlog.conventions._vocabularies import CLAUDE_CODE, GENAI, LLM_OLD, OPENINFERENCE, PYDANTIC_ROLLUP, VERCEL
 from otel_runlog.model import Attributes, Usage
@@ -132,14 +131,8 @@ def test_a_preferred_name_wins_in_any_order_of_the_attributes(name) -> None:
 def test_no_name_stands_in_two_fields() -> None:
     for vocabulary in VOCABULARIES.values():
         assert len(set(vocabulary.index)) == len(list(vocabulary.index))
-    names = [n for names in _names_of_fields().values() for n in names]
+    names = [n for names in FIELDS.values() for n in names]
     assert len(names) == len(set(names)) == len(list(INDEX))
-
-
-def _names_of_fields() -> dict[str, tuple[str, ...]]:
-    from otel_runlog.conventions._names import FIELDS
-
-    return FIELDS
 
 
 TOKENS = st.none() | st.integers(0, 10**6)
@@ -162,7 +155,3 @@ def test_the_normal_form_only_ever_adds_parts_to_their_whole(usage, total, cache
         reasoning = usage.reasoning_tokens or 0
         assert normal.output_tokens in (usage.output_tokens, usage.output_tokens + reasoning)
         assert normal.output_tokens >= reasoning
-
-
-def test_what_logs_need_is_offered_here() -> None:
-    assert _usage.CLAUDE_CODE is CLAUDE_CODE
