@@ -8,7 +8,7 @@ provisional run of its trace. Rule 7: a trace that only sees what another run se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -116,7 +116,8 @@ def _rooted(top: Node) -> list[Members]:
             mark_above(node, above)
         else:
             stack.extend(_unnamed(node))
-    return [_members(r) for r in (*roots.values(), *_roots_of_bare_calls(top, roots, above))]
+    roots |= {id(r): r for r in _roots_of_bare_calls(top, roots, above)}
+    return [_members(root, roots) for root in roots.values()]
 
 
 def _unnamed(node: Node) -> Iterable[Node]:
@@ -165,8 +166,15 @@ def _roots_of_bare_calls(top: Node, roots: dict[int, Node], above: set[int]) -> 
     return list(found.values())
 
 
-def _members(root: Node) -> Members:
-    return Members(run_id_of(root.trace_id, root.span_id, root.started_ns), [root], list(_inside(root)))
+def _members(root: Node, roots: Mapping[int, Node]) -> Members:
+    """A call that is above another run has only itself and what leads there."""
+    nodes: list[Node] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        nodes.append(node)
+        stack.extend(c for c in _unnamed(node) if id(c) not in roots)
+    return Members(run_id_of(root.trace_id, root.span_id, root.started_ns), [root], nodes)
 
 
 def _adopt(trace_id: str, regions: list[Node], runs: list[Members]) -> None:

@@ -228,7 +228,7 @@ def _status(members: Members, nodes: list[Node], duplicates: Duplicates) -> tupl
     if not members.roots or any(r.ended_ns is None for r in members.roots):
         return RunStatus.RUNNING, None
     root = max(members.roots, key=lambda n: (n.end, n.start))
-    status = _failure(root) or _failure_of_the_last(root, nodes, duplicates)
+    status = _failure(root) or _failure_of_the_last(nodes, duplicates)
     return status or (RunStatus.COMPLETED, None)
 
 
@@ -238,12 +238,12 @@ def _failure(node: Node) -> tuple[RunStatus, str | None] | None:
     return (RunStatus.FAILED, node.error_message) if node.failed else None
 
 
-def _failure_of_the_last(root: Node, nodes: list[Node], duplicates: Duplicates) -> tuple[RunStatus, str | None] | None:
+def _failure_of_the_last(nodes: list[Node], duplicates: Duplicates) -> tuple[RunStatus, str | None] | None:
     """How the last step ended the run: an agent or model call that failed, or any that was cancelled.
 
     What succeeded after it says that the run survived; what is above it, or sees the same call, says nothing.
     """
-    steps = [n for n in nodes if n.kind in ENDING_KINDS and n is not root]
+    steps = [n for n in nodes if n.kind in ENDING_KINDS]
     bad = [n for n in steps if n.cancelled or (n.failed and n.kind is not StepKind.TOOL)]
     if not bad:
         return None

@@ -1,0 +1,75 @@
+"""What log records add to spans: Claude Code's cost, to the call it belongs to, once."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import msgspec
+import pytest
+
+from otel_runlog.logs import API_REQUEST
+from otel_runlog.model import Attributes, CostStatus, LogRecord, Span
+from otel_runlog.pricing import PriceTable
+from otel_runlog.runs import project
+from otel_runlog.testing import MS, START_NS, TraceBuilder
+
+PRICES = PriceTable()
+NUMBERS: Attributes = {"input_tokens": 100, "output_tokens": 10}
+
+
+def trace(calls: int = 1) -> TraceBuilder:
+    t = TraceBuilder()
+    root = t.span("claude_code.interaction", {"span.type": "interaction"}, duration_ms=99)
+    for i in range(calls):
+        call: Attributes = {"span.type": "llm_request", "model": "m", **NUMBERS}
+        t.span("claude_code.llm_request", call, parent=root, start_ms=10 * i + 1, duration_ms=5)
+    return t
+
+
+def record(t: TraceBuilder, *, at_ms: float = 6, usd: float = 0.25, **changes: object) -> LogRecord:
+    attributes: Attributes = {**NUMBERS, "cost_usd": usd, "model": "m", "event.sequence": 1}
+    found = LogRecord(time_ns=START_NS + int(at_ms * MS), trace_id=t.trace_id, body=API_REQUEST, attributes=attributes)
+    return msgspec.structs.replace(found, **changes)
+
+
+def costs(spans: list[Span], *logs: LogRecord) -> list[Decimal | None]:
+    [run] = project(spans, logs=logs, prices=PRICES)
+    return [s.cost.usd for s in run.steps if s.counted]
+
+
+def test_the_cost_of_a_call_comes_from_its_record() -> None:
+    t = trace()
+    [run] = project(t.spans, logs=[record(t)], prices=PRICES)
+    assert run.cost_estimate is not None
+    assert (run.cost_estimate.usd, run.cost_estimate.status) == (Decimal("0.25"), CostStatus.REPORTED)
+    assert run.tokens.input_tokens == 100
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"trace_id": "f" * 32}, {"trace_id": None}, {"body": "claude_code.tool_result"}, {"attributes": {"cost_usd": 1}}],
+    ids=["other trace", "no trace", "other event", "other numbers"],
+)
+def test_records_of_something_else_add_nothing(changes: dict[str, object]) -> None:
+    t = trace()
+    assert costs(t.spans, record(t, **changes)) == [None]
+
+
+def test_of_calls_with_equal_numbers_the_nearest_in_time_is_meant() -> None:
+    t = trace(3)
+    assert costs(t.spans, record(t, at_ms=26.5, usd=0.3), record(t, at_ms=6.5, usd=0.1)) == [
+        Decimal("0.1"),
+        None,
+        Decimal("0.3"),
+    ]
+
+
+def test_a_record_delivered_twice_fills_one_call() -> None:
+    t = trace(2)
+    assert costs(t.spans, record(t), record(t)) == [Decimal("0.25"), None]
+
+
+def test_what_the_span_says_itself_stays() -> None:
+    t = trace()
+    t.spans[1].attributes["gen_ai.usage.cost"] = 0.5
+    assert costs(t.spans, record(t)) == [Decimal("0.5")]
