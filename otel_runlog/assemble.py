@@ -141,7 +141,7 @@ class Assembler:
         before: list[RunRef] = []
         while traces - seen:
             new, seen = traces - seen, set(traces)
-            known |= self._traces.load(self._writer, new)
+            known |= self._traces.load(self._writer, new - changed)  # those were loaded, and told, before
             self._traces.load_logs(self._writer, self._wanting_logs(new))
             nodes = [n for t in sorted(new) for n in self._traces[t].nodes()]
             traces |= linked_traces(self._writer, nodes)
