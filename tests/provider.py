@@ -1,244 +1,51 @@
 """A scripted LLM provider on loopback: the real clients' wire formats, known usage, no network, stdlib only.
 
 `ScriptedProvider([Answer(...), ...])` answers one model request with one scripted answer, in order, and records what it
-served. It speaks OpenAI Chat Completions and Responses and Anthropic Messages, as JSON and as server-sent events
-(Responses as JSON only). Token counts of an `Answer` are the project's normal form (input with cache, output with
-reasoning); the provider writes them as each API does.
+served. It speaks OpenAI Chat Completions and Responses, Anthropic Messages and Gemini generateContent, as JSON and as
+server-sent events. Token counts of an `Answer` are the project's normal form (input with cache, output with reasoning);
+the provider writes them as each API does.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from types import TracebackType
-from typing import Any, Self
+from typing import NamedTuple, Self
 from uuid import uuid4
 
-Json = dict[str, Any]
-Event = tuple[str | None, Json | str]
-"""One server-sent event: its name (Anthropic) or None (OpenAI), and its data."""
+from provider_anthropic import messages_events, messages_json
+from provider_gemini import generate_events, generate_json
+from provider_openai import chat_events, chat_json, responses_events, responses_json
+from provider_script import Answer, Event, Json, Served, ToolCall
+
+__all__ = ["Answer", "ScriptedProvider", "Served", "ToolCall"]
 
 
-@dataclass(frozen=True)
-class ToolCall:
-    """A tool the model asks for."""
-
-    name: str
-    arguments: Json
-    id: str = "call_1"
+class _Api(NamedTuple):
+    id_prefix: str
+    as_json: Callable[[Served], Json]
+    as_events: Callable[[Served], Iterator[Event]]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the model says, and what that cost in tokens. `error_status` makes it a refusal that costs none."""
-
-    text: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    reasoning_tokens: int = 0
-    error_status: int | None = None
-
-    @property
-    def uncached_input_tokens(self) -> int:
-        return self.input_tokens - self.cache_read_tokens - self.cache_write_tokens
-
-
-@dataclass(frozen=True)
-class Served:
-    """One request and its answer. `usage_sent` is False for an OpenAI stream that was not asked to include usage."""
-
-    path: str
-    request: Json
-    answer: Answer
-    response_id: str
-    usage_sent: bool
-
-    @property
-    def model(self) -> str:
-        """The dated model that answers, as providers name it: never just the alias that was asked for."""
-        return f"{self.request['model']}-2026-03-15"
-
-    @property
-    def streaming(self) -> bool:
-        return bool(self.request.get("stream"))
-
-
-# --- OpenAI Chat Completions
-
-
-def _chat_usage(answer: Answer) -> Json:
-    return {
-        "prompt_tokens": answer.input_tokens,
-        "completion_tokens": answer.output_tokens,
-        "total_tokens": answer.input_tokens + answer.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": answer.cache_read_tokens},
-        "completion_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
-    }
-
-
-def _chat_tool_call(call: ToolCall) -> Json:
-    function = {"name": call.name, "arguments": json.dumps(call.arguments)}
-    return {"id": call.id, "type": "function", "function": function}
-
-
-def _chat_finish(answer: Answer) -> str:
-    return "tool_calls" if answer.tool_calls else "stop"
-
-
-def _chat_json(served: Served) -> Json:
-    answer = served.answer
-    message: Json = {"role": "assistant", "content": answer.text or None, "refusal": None}
-    if answer.tool_calls:
-        message["tool_calls"] = [_chat_tool_call(call) for call in answer.tool_calls]
-    choice = {"index": 0, "message": message, "finish_reason": _chat_finish(answer), "logprobs": None}
-    return {
-        "id": served.response_id,
-        "object": "chat.completion",
-        "created": 1_790_000_000,
-        "model": served.model,
-        "choices": [choice],
-        "usage": _chat_usage(answer),
-    }
-
-
-def _chat_deltas(answer: Answer) -> Iterator[tuple[Json, str | None]]:
-    yield {"role": "assistant", "content": ""}, None
-    half = len(answer.text) // 2
-    for part in filter(None, (answer.text[:half], answer.text[half:])):
-        yield {"content": part}, None
-    for index, call in enumerate(answer.tool_calls):
-        yield {"tool_calls": [{"index": index, **_chat_tool_call(call)}]}, None
-    yield {}, _chat_finish(answer)
-
-
-def _chat_events(served: Served) -> Iterator[Event]:
-    head = {
-        "id": served.response_id,
-        "object": "chat.completion.chunk",
-        "created": 1_790_000_000,
-        "model": served.model,
-    }
-    # OpenAI sends `usage: null` on each chunk of a stream that includes usage, and no such key otherwise.
-    pending = {"usage": None} if served.usage_sent else {}
-    for delta, finish in _chat_deltas(served.answer):
-        yield None, {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **pending}
-    if served.usage_sent:
-        yield None, {**head, "choices": [], "usage": _chat_usage(served.answer)}
-    yield None, "[DONE]"
-
-
-# --- OpenAI Responses
-
-
-def _responses_output(served: Served) -> list[Json]:
-    answer = served.answer
-    items: list[Json] = []
-    if answer.text:
-        content = [{"type": "output_text", "text": answer.text, "annotations": []}]
-        items.append({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content})
-    for call in answer.tool_calls:
-        item = {"id": f"fc_{call.id}", "type": "function_call", "status": "completed", "call_id": call.id}
-        items.append({**item, "name": call.name, "arguments": json.dumps(call.arguments)})
-    return items
-
-
-def _responses_usage(answer: Answer) -> Json:
-    cached = {"cached_tokens": answer.cache_read_tokens, "cache_write_tokens": answer.cache_write_tokens}
-    return {
-        "input_tokens": answer.input_tokens,
-        "input_tokens_details": cached,
-        "output_tokens": answer.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
-        "total_tokens": answer.input_tokens + answer.output_tokens,
-    }
-
-
-def _responses_json(served: Served) -> Json:
-    return {
-        "id": served.response_id,
-        "object": "response",
-        "created_at": 1_790_000_000,
-        "status": "completed",
-        "model": served.model,
-        "output": _responses_output(served),
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": served.request.get("tools", []),
-        "usage": _responses_usage(served.answer),
-    }
-
-
-# --- Anthropic Messages
-
-
-def _messages_usage(answer: Answer) -> Json:
-    writes = {"ephemeral_5m_input_tokens": answer.cache_write_tokens, "ephemeral_1h_input_tokens": 0}
-    return {
-        "input_tokens": answer.uncached_input_tokens,
-        "cache_creation_input_tokens": answer.cache_write_tokens,
-        "cache_read_input_tokens": answer.cache_read_tokens,
-        "cache_creation": writes,
-        "output_tokens": answer.output_tokens,
-        "output_tokens_details": {"thinking_tokens": answer.reasoning_tokens},
-        "service_tier": "standard",
-    }
-
-
-def _messages_blocks(answer: Answer) -> list[Json]:
-    blocks: list[Json] = [{"type": "text", "text": answer.text}] if answer.text else []
-    return blocks + [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in answer.tool_calls
-    ]
-
-
-def _messages_json(served: Served) -> Json:
-    return {
-        "id": served.response_id,
-        "type": "message",
-        "role": "assistant",
-        "model": served.model,
-        "content": _messages_blocks(served.answer),
-        "stop_reason": "tool_use" if served.answer.tool_calls else "end_turn",
-        "stop_sequence": None,
-        "usage": _messages_usage(served.answer),
-    }
-
-
-def _block_events(index: int, block: Json) -> Iterator[Event]:
-    if block["type"] == "text":
-        empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
-    else:
-        partial = json.dumps(block["input"])
-        empty, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": partial}
-    for name, rest in (("start", {"content_block": empty}), ("delta", {"delta": delta}), ("stop", {})):
-        yield f"content_block_{name}", {"type": f"content_block_{name}", "index": index, **rest}
-
-
-def _messages_events(served: Served) -> Iterator[Event]:
-    whole = _messages_json(served)
-    # The first event knows the input and one token of output; the last one's counts are cumulative, not to be added.
-    opening = {**whole["usage"], "output_tokens": 1, "output_tokens_details": None}
-    message = {**whole, "content": [], "stop_reason": None, "usage": opening}
-    yield "message_start", {"type": "message_start", "message": message}
-    for index, block in enumerate(whole["content"]):
-        yield from _block_events(index, block)
-    closing = {key: value for key, value in whole["usage"].items() if key not in ("cache_creation", "service_tier")}
-    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-    yield "message_delta", {"type": "message_delta", "delta": delta, "usage": closing}
-    yield "message_stop", {"type": "message_stop"}
-
-
-# --- the server
-
+_GENERATE = "/v1beta/models/generateContent"
 _APIS = {
-    "/v1/chat/completions": ("chatcmpl", _chat_json, _chat_events),
-    "/v1/responses": ("resp", _responses_json, None),
-    "/v1/messages": ("msg", _messages_json, _messages_events),
+    "/v1/chat/completions": _Api("chatcmpl", chat_json, chat_events),
+    "/v1/responses": _Api("resp", responses_json, responses_events),
+    "/v1/messages": _Api("msg", messages_json, messages_events),
+    _GENERATE: _Api("gen", generate_json, generate_events),
 }
+_GEMINI_PATH = re.compile(r"/v1(?:beta)?/models/(?P<model>[^/:]+):(?P<method>generateContent|streamGenerateContent)")
+
+
+def _read_request(path: str, request: Json) -> tuple[str, Json]:
+    """The API asked and the request. Gemini says model and stream in its path: here they join the request."""
+    path = path.partition("?")[0]
+    if (found := _GEMINI_PATH.fullmatch(path)) is None:
+        return path, request
+    return _GENERATE, {"model": found["model"], "stream": found["method"] == "streamGenerateContent", **request}
 
 
 def _usage_sent(path: str, request: Json) -> bool:
@@ -257,8 +64,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: "_Server"
 
     def do_POST(self) -> None:
-        path = self.path.partition("?")[0]
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        path, request = _read_request(self.path, body)
         if path not in _APIS:
             self._refuse(404, f"no such endpoint: {path}")
             return
@@ -271,13 +78,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(served)
 
     def _answer(self, served: Served) -> None:
-        _, as_json, as_events = _APIS[served.path]
-        if not served.streaming:
-            self._send(200, "application/json", json.dumps(as_json(served)).encode())
-        elif as_events is None:
-            self._refuse(400, f"{served.path} does not stream here")
+        api = _APIS[served.path]
+        if served.streaming:
+            self._send(200, "text/event-stream", b"".join(map(_encode_event, api.as_events(served))))
         else:
-            self._send(200, "text/event-stream", b"".join(map(_encode_event, as_events(served))))
+            self._send(200, "application/json", json.dumps(api.as_json(served)).encode())
 
     def _refuse(self, status: int, message: str) -> None:
         body = {"type": "error", "error": {"type": "invalid_request_error", "message": message, "code": "scripted"}}
@@ -307,7 +112,8 @@ class _Server(ThreadingHTTPServer):
 class ScriptedProvider:
     """A provider that gives the scripted answers in order; a context manager that listens on 127.0.0.1.
 
-    `served` is what it served, in order. `url` is the base for Anthropic clients, `openai_url` the one for OpenAI's.
+    `served` is what it served, in order. `url` is the base for Anthropic and Gemini clients,
+    `openai_url` the one for OpenAI's.
     """
 
     script: Sequence[Answer]
@@ -333,7 +139,7 @@ class ScriptedProvider:
             number = len(self.served)
             if number >= len(self.script):
                 return None
-            response_id = f"{_APIS[path][0]}_{self._series}_{number + 1:04}"
+            response_id = f"{_APIS[path].id_prefix}_{self._series}_{number + 1:04}"
             served = Served(path, request, self.script[number], response_id, _usage_sent(path, request))
             self.served.append(served)
             return served

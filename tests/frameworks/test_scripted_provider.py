@@ -57,14 +57,18 @@ def test_chat_completions_as_json_and_as_stream(openai_client, provider):
         assert usage.completion_tokens_details.reasoning_tokens == 40
 
 
-def test_responses_as_json(openai_client):
-    response = openai_client.responses.create(model="gpt-5", input="1 + 2?")
+def test_responses_as_json_and_as_stream(openai_client, provider):
+    whole = openai_client.responses.create(model="gpt-5", input="1 + 2?")
+    with openai_client.responses.stream(model="gpt-5", input="1 + 2?") as events:
+        streamed = events.get_final_response()
 
-    usage = response.usage
-    assert (response.output_text, response.output[1].name) == ("Well,", "add")
-    assert (usage.input_tokens, usage.output_tokens) == (900, 70)
-    assert (usage.input_tokens_details.cached_tokens, usage.input_tokens_details.cache_write_tokens) == (300, 200)
-    assert usage.output_tokens_details.reasoning_tokens == 40
+    for response, served in zip((whole, streamed), provider.served, strict=True):
+        call, usage = response.output[1], response.usage
+        assert (response.id, response.model) == (served.response_id, "gpt-5-2026-03-15")
+        assert (response.output_text, call.name, call.arguments) == ("Well,", "add", '{"a": 1, "b": 2}')
+        assert (usage.input_tokens, usage.output_tokens) == (900, 70)
+        assert (usage.input_tokens_details.cached_tokens, usage.input_tokens_details.cache_write_tokens) == (300, 200)
+        assert usage.output_tokens_details.reasoning_tokens == 40
 
 
 def test_messages_as_json_and_as_stream(anthropic_client, provider):
