@@ -31,6 +31,14 @@ LIFETIME_TOTALS = ("openinference.instrumentation.smolagents", "pydantic-ai")
 HANDOFF = "handoff to "
 """openai-agents passes the conversation on: no tool runs, though the span's kind says TOOL."""
 AGENT_SUFFIXES = ("._execute_core", ".run")
+METADATA, LANGCHAIN_AGENT = "metadata", '"lc_agent_name"'
+"""LangChain's create_agent names its agent in the metadata of all that runs below it; its own span is a CHAIN."""
+
+
+class _Metadata(msgspec.Struct):
+    """What is worth knowing of LangChain's metadata."""
+
+    lc_agent_name: str | None = None
 
 
 class _Answer(msgspec.Struct):
@@ -60,6 +68,7 @@ def read(span: Span) -> Reading:
         reading.total_is_no_sum = span.scope.name in LIFETIME_TOTALS
         if kind is StepKind.AGENT:
             reading.agent = reading.agent or _agent_name(span)
+    reading.agent = reading.agent or _langchain_agent(span.attributes.get(METADATA))
     return reading
 
 
@@ -87,10 +96,20 @@ def _agent_name(span: Span) -> str:
     return name
 
 
+def _langchain_agent(metadata: AttrValue) -> str | None:
+    """The agent that LangChain says a span belongs to."""
+    if not isinstance(metadata, str) or LANGCHAIN_AGENT not in metadata:
+        return None
+    try:
+        return msgspec.json.decode(metadata, type=_Metadata).lc_agent_name or None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
 def _read_answer(reading: Reading, value: AttrValue) -> None:
     """OpenInference has no attribute for the response id and the tier: they stand inside the raw answer."""
-    if not isinstance(value, str) or '"id"' not in value or (reading.response_id and reading.service_tier):
-        return
+    if not isinstance(value, str) or 'id"' not in value or (reading.response_id and reading.service_tier):
+        return  # neither "id" nor Gemini's "response_id"
     try:
         answer = msgspec.json.decode(value, type=_Answer)
     except (msgspec.DecodeError, RecursionError):

@@ -30,6 +30,8 @@ VERSION = re.compile(r"0\.[3-6]\d?\.\d+$")
 """Traceloop's version numbers; the official packages are 0.x or 2.x with a b (0.66b2, 2.4b0)."""
 CACHE_OUTSIDE = "opentelemetry.instrumentation.bedrock"
 REASONING_OUTSIDE = "opentelemetry.instrumentation.google_generativeai"
+LANGCHAIN_AGENT = "traceloop.association.properties.lc_agent_name"
+"""The agent of LangChain's create_agent, on all that runs below it; the span that declares it may stand beside."""
 ANTHROPIC = "opentelemetry.instrumentation.anthropic"
 ARGUMENTS = ("gen_ai.tool.call.arguments", "traceloop.entity.input")
 RESULT = ("gen_ai.tool.call.result", "traceloop.entity.output", "mcp.response.value")
@@ -59,6 +61,7 @@ def read(span: Span) -> Reading | None:
         reasoning_outside=span.scope.name == REASONING_OUTSIDE,
     )
     _name(reading, span)
+    reading.agent = reading.agent or text(a, (LANGCHAIN_AGENT,))
     _known_faults(reading, span)
     return reading
 
