@@ -32,6 +32,7 @@ from otel_runlog.model import (
     utc,
 )
 from otel_runlog.partition import ROOT_KINDS, Members, partition
+from otel_runlog.parts import gather_parts
 from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import key_of, resolve
 from otel_runlog.steps import node_notes, order, status_of, steps_of
@@ -44,8 +45,6 @@ ENDING_KINDS = CALL_KINDS | AGENT_KINDS
 """Kinds of steps that can end a run whose root says nothing of it."""
 CUT_NOTES = ("content_truncated", "repaired: value cut")
 """Notes that say: something of a span was cut away."""
-LIFETIME_TOTALS = frozenset({"strands.telemetry.tracer"})
-"""Scopes whose agents add up over all their runs, so that more than the calls' sum is no sign of a lost call."""
 
 
 def project(
@@ -91,6 +90,7 @@ def project_nodes(
     """As `project`, from nodes of distinct spans; with each run the nodes that made it."""
     fill_from_logs(nodes, logs)
     tops = link(nodes)
+    gather_parts(nodes)
     duplicates = find_duplicates(nodes)
     figures = count(nodes, duplicates, prices or PriceTable.default())
     return [(_run(m, figures, duplicates, now), m) for m in partition(tops, duplicates)]
@@ -284,8 +284,7 @@ def _parent_totals(
             continue
         said = r.usage.total_tokens or 0
         if said != f.tokens_below:
-            no_sum = r.total_is_no_sum or node.scope in LIFETIME_TOTALS
-            doubtful = said > f.tokens_below and not no_sum and not f.covered
+            doubtful = said > f.tokens_below and not r.total_is_no_sum and not f.covered
             yield doubtful, _differs(step.name, said, f.tokens_below)
 
 

@@ -89,7 +89,6 @@ GROUPED = "an explicit workflow groups two agent runs: its span is the root (rul
 NO_ROOT = "the span above both agents never came: one provisional run (rule 4)"
 
 OTHER_RUNS = {
-    "agent-framework/workflow_two_agents": NOT_READ_YET,
     "anthropic-sdk-native/tool_loop": BARE_LOOP,
     "anthropic-sdk-native/web_two_runs": ONE_REQUEST,
     "litellm-otel/tool_loop": BARE_LOOP,

@@ -11,12 +11,17 @@ from typing import Protocol
 from otel_runlog.conventions import (
     anthropic_sdk,
     claude_code,
+    codex,
     gemini_cli,
+    google_adk,
     litellm,
     mcp,
+    ms_agent_framework,
     openinference,
     otel_genai,
     pydantic_ai,
+    semantic_kernel,
+    strands,
     traceloop,
     vercel,
 )
@@ -46,8 +51,13 @@ CONVENTIONS: tuple[Convention, ...] = (
     pydantic_ai,
     anthropic_sdk,
     gemini_cli,
-    litellm,  # before traceloop: it writes on any span that is open
-    traceloop,
+    codex,
+    litellm,  # before frameworks: it writes on any span that is open
+    google_adk,
+    strands,
+    ms_agent_framework,
+    semantic_kernel,
+    traceloop,  # after frameworks: its SDK stamps every span
     mcp,
     otel_genai,  # last: it takes whatever has a gen_ai attribute
 )

@@ -41,6 +41,7 @@ OPERATION = {
     "agent_step": K.CHAIN,
     "execute_event_loop_cycle": K.CHAIN,
     "execute_task": K.CHAIN,
+    "invoke_node": K.CHAIN,
     "chain": K.CHAIN,
     "schedule_tool_calls": K.CHAIN,
     "user_prompt": K.CHAIN,

@@ -13,6 +13,9 @@ RESULT_KEYS = ("response", "result", "output")
 """A tool's result: util-genai and Gemini, Pydantic AI, OpenAI Responses and AI SDK (facts/semconv, section 4)."""
 RESULT_TYPES = frozenset({"tool_call_response", "tool_result", "tool-result"})
 """Parts that a tool said, also where the role is `user` (Anthropic; Pydantic AI's format 5)."""
+WRAPPED_RESULTS = frozenset({"toolResult", "functionResponse", "function_response"})
+WRAPPED_PARTS = WRAPPED_RESULTS | {"toolUse", "functionCall", "function_call", "reasoningContent", "reasoningText"}
+"""Keys that hold a part without a type: Bedrock's blocks (Strands) and Gemini's parts (ADK, Gemini CLI)."""
 BINARY_TYPES = frozenset({"blob", "image", "audio", "video"})
 ROLES = {
     "human": "user",
@@ -27,6 +30,7 @@ TYPE_ROLES = {"function_call": "assistant", "reasoning": "assistant", "function_
 """Who speaks in an item of OpenAI's Responses API that says no role."""
 SYSTEM_ROLES = frozenset({"system", "developer"})
 MAX_DEPTH = 8
+MAX_WRAPPER_KEYS = 2
 MAX_INDEX_DIGITS = 6
 Messages = tuple[Message, ...]
 
@@ -37,6 +41,7 @@ def part_text(part: AttrValue, depth: int = 0) -> str:
         return "\n".join(t for t in (part_text(p, depth + 1) for p in part) if t)
     if not isinstance(part, dict):
         return "" if part is None else dump(part)
+    part = _bare(part)
     if part.get("type") in BINARY_TYPES and "text" not in part:
         media = part.get("mime_type") or part.get("mediaType")
         return f"[{dump(media or part['type'])}]"
@@ -48,6 +53,16 @@ def part_text(part: AttrValue, depth: int = 0) -> str:
             return part_text(_unwrapped(part[key]), depth + 1) if depth < MAX_DEPTH else dump(part[key])
     rest: Attributes = {k: v for k, v in part.items() if k != "type" and v is not None}
     return dump(rest) if rest else ""
+
+
+def _bare(part: Attributes) -> Attributes:
+    """A part out of its wrapper: {"toolResult": {...}}, or beside a signature of the thought."""
+    while len(part) <= MAX_WRAPPER_KEYS:
+        inner = next((v for k, v in part.items() if k in WRAPPED_PARTS and isinstance(v, dict)), None)
+        if inner is None:
+            break
+        part = inner
+    return part
 
 
 def _unwrapped(result: AttrValue) -> AttrValue:
@@ -74,9 +89,12 @@ def _role(value: Attributes, parts: AttrValue, default: str) -> str:
     said = value.get("role")
     name = said if isinstance(said, str) and said else default
     if name == "user" and isinstance(parts, list) and parts:
-        told = [p.get("type") in RESULT_TYPES if isinstance(p, dict) else False for p in parts]
-        return "tool" if all(told) else name
+        return "tool" if all(map(_is_result, parts)) else name
     return ROLES.get(name.lower(), name)
+
+
+def _is_result(part: AttrValue) -> bool:
+    return isinstance(part, dict) and (part.get("type") in RESULT_TYPES or bool(WRAPPED_RESULTS & part.keys()))
 
 
 def _content(value: AttrValue) -> AttrValue:

@@ -125,3 +125,19 @@ PYDANTIC_ROLLUP = Vocabulary(
     ),
     reasoning_tokens=("gen_ai.aggregated_usage.details.reasoning_tokens",),
 )
+CODEX_CALL = Vocabulary(
+    input_tokens=("gen_ai.usage.input_tokens",),
+    output_tokens=("gen_ai.usage.output_tokens",),
+    cache_read_tokens=("gen_ai.usage.cache_read.input_tokens",),
+    cache_write_tokens=("gen_ai.usage.cache_write.input_tokens",),
+    reasoning_tokens=("codex.usage.reasoning_output_tokens",),
+    total_tokens=("codex.usage.total_tokens",),
+)
+CODEX_TURN = Vocabulary(
+    input_tokens=("codex.turn.token_usage.input_tokens",),
+    output_tokens=("codex.turn.token_usage.output_tokens",),
+    cache_read_tokens=("codex.turn.token_usage.cached_input_tokens",),
+    cache_write_tokens=("codex.turn.token_usage.cache_write_input_tokens",),
+    reasoning_tokens=("codex.turn.token_usage.reasoning_output_tokens",),
+    total_tokens=("codex.turn.token_usage.total_tokens",),
+)

@@ -14,8 +14,9 @@ class Reading(msgspec.Struct):
 
     `usage` is already in the normal form (cache inside input, reasoning inside output). `usage_cut` says that the
     numbers are only a part (a cut stream, the last call of several). `refused`: the provider refused the call, so no
-    usage is missing. `rootless`: never the root of a run (create_agent, MCP servers). `total_is_no_sum`: a roll-up on
-    this span is known not to be the sum of the calls below it.
+    usage is missing. `is_part`: the usage is that of the call above, of which this span is a part. `rootless`: never
+    the root of a run (create_agent, MCP servers). `total_is_no_sum`: a roll-up on this span is known not to be the sum
+    of the calls below it.
     """
 
     convention: str
@@ -46,6 +47,7 @@ class Reading(msgspec.Struct):
     finish_reason: str | None = None
     params: Attributes = {}
     content: Content = Content.NONE
+    is_part: bool = False
     rootless: bool = False
     total_is_no_sum: bool = False
     warnings: tuple[str, ...] = ()

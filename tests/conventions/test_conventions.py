@@ -155,7 +155,7 @@ def test_every_real_model_call_names_its_model_and_its_convention(variant) -> No
     spans = [s for n in all_names() if n.partition("/")[0] == variant for s in scenario(n).spans()]
     calls = [(s, r) for s in spans if (r := conventions.read(s)) is not None and r.kind is StepKind.LLM]
     for span, reading in calls:
-        assert reading.request_model or reading.response_model or reading.failed, span.name
+        assert reading.request_model or reading.response_model or reading.failed or reading.is_part, span.name
         assert reading.convention in {c.NAME for c in conventions.CONVENTIONS}
         found = conventions.messages(span)
         if reading.content == "full":
