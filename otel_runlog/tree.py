@@ -147,13 +147,19 @@ def _node(span: Span, reading: Reading | None, notes: tuple[str, ...]) -> Node:
         given_run_id=text(a, (RUN_ID,)) or _joining_id(reading),
         own=reading,
         reading=reading,
-        labels={k.removeprefix(LABEL_PREFIX): dump(v) for k, v in a.items() if k.startswith(LABEL_PREFIX)},
+        labels=_labels(a),
         tags=tuple(str(t) for t in items(a.get("runlog.tags") or a.get("tag.tags"))),
         run_attributes={k: a[k] for k in RUN_ATTRIBUTES if k in a},
         dropped=span.dropped_attributes_count + span.dropped_events_count + span.dropped_links_count,
         notes=notes,
         children=[],
     )
+
+
+def _labels(attributes: Attributes) -> dict[str, str]:
+    if LABEL_PREFIX not in "\n".join(attributes):  # most spans have none, and asking each name takes five times as long
+        return {}
+    return {k.removeprefix(LABEL_PREFIX): dump(v) for k, v in attributes.items() if k.startswith(LABEL_PREFIX)}
 
 
 def _error(says: Reading | Failure) -> str | None:
