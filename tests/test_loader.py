@@ -36,6 +36,8 @@ SCENARIOS = (
     "openinference-langchain/distributed_two_services",
     "vercel-ai-v7/tool_loop_parallel",
     "otel-genai-openai/killed_midway",
+    "gemini-cli/cache_reasoning",  # one run of five traces, joined by the prompt's id
+    "codex-cli/multi_turn",  # a turn's id is the run's, tokens stand below their calls
 )
 
 
