@@ -36,7 +36,7 @@ def agents_of(nodes: list[Node], steps: list[Step], top: str | None, duplicates:
     """Own and inclusive figures, the root's agent (`top`) first. Own figures over all agents add up to the run's."""
     top = top or UNNAMED
     found = {top: _new(None, 0)}
-    for node in sorted(nodes, key=lambda n: n.depth):
+    for node in sorted(nodes, key=lambda n: (n.depth, n.order)):
         _meet(agent_of(node, duplicates) or top, node, found, top)
     for step in steps:
         if step.counted:

@@ -67,7 +67,7 @@ class Figures(msgspec.Struct):
 
 def count(nodes: Iterable[Node], duplicates: Duplicates, prices: PriceTable) -> dict[int, Figures]:
     """The figures of every step among the linked nodes, by the node's `id`."""
-    nodes = sorted(nodes, key=lambda n: n.depth)
+    nodes = sorted(nodes, key=lambda n: (n.depth, n.order))
     steps = [n for n in nodes if n.reading]
     figures = {id(n): Figures(filled(n, duplicates)) for n in steps}
     known = _around_usage(steps, duplicates)

@@ -62,7 +62,7 @@ class Duplicates:
 def find_duplicates(nodes: Iterable[Node]) -> Duplicates:
     """Every model or tool node that another node counts for, over all given (linked) traces."""
     nodes = list(nodes)
-    steps = sorted((n for n in nodes if n.reading), key=lambda n: (n.start, n.depth, n.trace_id, n.span_id))
+    steps = sorted((n for n in nodes if n.reading), key=lambda n: n.order)
     calls = [n for n in steps if n.kind in MODEL_KINDS]
     found = _peers(calls)
     _nested(calls, nearest_above(nodes, lambda n: n.kind in MODEL_KINDS | OWN_WORK), found)

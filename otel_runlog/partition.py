@@ -93,11 +93,7 @@ def _roots_of_named(tops: list[Node]) -> list[Node]:
     """
     own = [n for n in tops if n.scope == RUN_SCOPE and n.given_run_id]
     known = own or [n for n in tops if not n.orphan]
-    return sorted([n for n in known if n.parent or n.parent_id is None] or known, key=_by_time)
-
-
-def _by_time(node: Node) -> tuple[int, str, str]:
-    return node.start, node.trace_id, node.span_id
+    return sorted([n for n in known if n.parent or n.parent_id is None] or known, key=lambda n: n.order)
 
 
 def _rooted(top: Node) -> list[Members]:
@@ -146,13 +142,26 @@ def _roots_a_run(node: Node, around_calls: set[int]) -> bool:
     return node.kind is StepKind.AGENT or id(node) in around_calls
 
 
+def _is_lone_tool(run: Members) -> bool:
+    """Whether a run is none: a tool without a root of its own and without a model call."""
+    return not run.named and run.root is not None and run.root.kind is StepKind.TOOL and not _has_model_call(run)
+
+
+def _has_model_call(run: Members) -> bool:
+    return any(n.kind in MODEL_KINDS for n in run.nodes)
+
+
 def _is_call(node: Node) -> bool:
     return node.kind in CALL_KINDS and not _rootless(node)
 
 
 def _roots_of_bare_calls(top: Node, roots: dict[int, Node], above: set[int]) -> list[Node]:
-    """Rule 3: the topmost node over bare calls that is above no run of rule 2; a tool alone is no run."""
+    """Rule 3: the topmost node over bare calls that is above no run of rule 2.
+
+    A tool alone is no run, but may turn out to be another view of a run's tool; see `_without_satellites`.
+    """
     found: dict[int, Node] = {}
+    alone: list[tuple[Node, Node]] = []
     stack = [(top, top)]
     while stack:
         node, highest = stack.pop()
@@ -160,10 +169,12 @@ def _roots_of_bare_calls(top: Node, roots: dict[int, Node], above: set[int]) -> 
             continue
         if id(highest) in above or _rootless(highest):
             highest = node
-        if _is_call(node) and (node.kind in MODEL_KINDS or highest.kind not in CALL_KINDS):
-            found.setdefault(id(highest), highest)
+        if _is_call(node):
+            found[id(highest)] = highest
+        elif node.kind in CALL_KINDS:
+            alone.append((node, highest))
         stack.extend((c, highest) for c in _unnamed(node))
-    return list(found.values())
+    return [*found.values(), *(node for node, highest in alone if id(highest) not in found)]
 
 
 def _members(root: Node, roots: Mapping[int, Node]) -> Members:
@@ -197,7 +208,8 @@ def _top(node: Node) -> Node:
 def _without_satellites(runs: list[Members], duplicates: Duplicates) -> list[Members]:
     """Rule 7: a run whose every call is another run's call too is no run; its steps go there.
 
-    Of two runs that see just the same call, the one that knows an agent or came first stays.
+    Of two runs that see just the same call, the one that knows an agent or came first stays. Tools alone go to the run
+    that sees one of them, or nowhere.
     """
     home = {id(n): run for run in runs for n in run.nodes}
     gone: set[int] = set()
@@ -209,25 +221,28 @@ def _without_satellites(runs: list[Members], duplicates: Duplicates) -> list[Mem
                 target = targets.get(id(node)) or next(iter(targets.values()))
                 target.nodes.append(node)
                 home[id(node)] = target
-    return [r for r in runs if id(r) not in gone]
+    return [r for r in runs if id(r) not in gone and not _is_lone_tool(r)]
 
 
 def _elsewhere(run: Members, duplicates: Duplicates, home: dict[int, Members]) -> dict[int, Members]:
     """For each call of a satellite the other run that sees it too; empty where the run is none."""
-    calls = [n for n in run.nodes if n.kind in CALL_KINDS]
     found: dict[int, Members] = {}
     if any(n.kind in ROOT_KINDS for n in run.nodes):
         return found
-    for node in calls:
-        homes = (home.get(id(twin)) for twin in duplicates.twins(node))
-        other = next((r for r in homes if r is not None and r is not run), None)
-        if other is None:
-            return {}
-        found[id(node)] = other
+    some_will_do = _is_lone_tool(run)
+    for node in run.nodes:
+        if node.kind in CALL_KINDS:
+            homes = (home.get(id(twin)) for twin in duplicates.twins(node))
+            other = next((r for r in homes if r is not None and r is not run), None)
+            if other is not None:
+                found[id(node)] = other
+            elif not some_will_do:
+                return {}
     return found
 
 
-def _weight(run: Members) -> tuple[bool, int, int, str, str]:
-    """What goes first: runs that nobody named and whose root is known, small ones, later ones."""
-    first = min(run.nodes, key=_by_time)
-    return run.named or not run.roots, len(run.steps), -first.start, first.trace_id, first.span_id
+def _weight(run: Members) -> tuple[bool, bool, int, int, str, str]:
+    """What goes first: tools alone, runs that nobody named and whose root is known, small ones, later ones."""
+    first = min(run.nodes, key=lambda n: n.order)
+    unknown = run.named or not run.roots
+    return not _is_lone_tool(run), unknown, len(run.steps), -first.start, first.trace_id, first.span_id

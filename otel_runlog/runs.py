@@ -35,7 +35,7 @@ from otel_runlog.partition import ROOT_KINDS, Members, partition
 from otel_runlog.parts import gather_parts
 from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import key_of, resolve
-from otel_runlog.steps import node_notes, order, status_of, steps_of
+from otel_runlog.steps import node_notes, status_of, steps_of
 from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, MODEL_KINDS, Node, link, node_of
 
 QUIET_TIME_S = 900
@@ -127,7 +127,7 @@ def _agent(members: Members, nodes: list[Node], steps: list[Step]) -> str | None
 def _topmost_agents(nodes: list[Node]) -> set[str | None]:
     """The names of the run's agents that have no other named agent of the run above them."""
     names, below = set[str | None](), set[int]()
-    for node in sorted(nodes, key=lambda n: n.depth):
+    for node in sorted(nodes, key=lambda n: (n.depth, n.order)):
         if node.kind in AGENT_KINDS and node.reading and node.reading.agent and id(node) not in below:
             names.add(node.agent)
             below.update(id(n) for n in node.walk())
@@ -137,7 +137,7 @@ def _topmost_agents(nodes: list[Node]) -> set[str | None]:
 def _describe(run: RunLog, members: Members) -> None:
     """Fill what the run's spans say of themselves: ids, session, service, labels. The root says it first."""
     root = members.root
-    everything = sorted(members.nodes, key=lambda n: (n is not root, n.depth, *order(n)))
+    everything = sorted(members.nodes, key=lambda n: (n is not root, n.depth, n.order))
     run.trace_id = everything[0].trace_id
     run.root_span_id = root.span_id if root else None
     run.session_id = _first(n.session_id for n in everything)
@@ -216,9 +216,9 @@ def _close(run: RunLog, members: Members, nodes: list[Node], now: dt.datetime | 
     run.status, run.status_message = _status(members, nodes, duplicates)
     if run.status is RunStatus.RUNNING:
         last = utc(max([*starts, *ends], default=None))
-        if now is None or last is None or now - last < dt.timedelta(seconds=QUIET_TIME_S):
+        if now is None or (last is not None and now - last < dt.timedelta(seconds=QUIET_TIME_S)):
             return
-        run.status = RunStatus.INCOMPLETE
+        run.status, ends = RunStatus.INCOMPLETE, []
     step_ends = [n.ended_ns for n in nodes if n.ended_ns is not None]
     run.finished_at = utc(max(step_ends or ends, default=None))
 
@@ -227,7 +227,7 @@ def _status(members: Members, nodes: list[Node], duplicates: Duplicates) -> tupl
     """CONTRACT, run identity 5. Of the several roots of a named run the last to end speaks."""
     if not members.roots or any(r.ended_ns is None for r in members.roots):
         return RunStatus.RUNNING, None
-    root = max(members.roots, key=lambda n: (n.end, n.start))
+    root = max(members.roots, key=lambda n: (n.end, n.order))
     status = _failure(root) or _failure_of_the_last(nodes, duplicates)
     return status or (RunStatus.COMPLETED, None)
 
@@ -247,7 +247,7 @@ def _failure_of_the_last(nodes: list[Node], duplicates: Duplicates) -> tuple[Run
     bad = [n for n in steps if n.cancelled or (n.failed and n.kind is not StepKind.TOOL)]
     if not bad:
         return None
-    last = max(bad, key=lambda n: (n.end, n.start))
+    last = max(bad, key=lambda n: (n.end, n.order))
     aside = {id(n) for n in (*last.ancestors(), *duplicates.twins(last))}
     good = (n for n in steps if status_of(n) is StepStatus.COMPLETED and n.end > last.end)
     return None if any(id(n) not in aside for n in good) else _failure(last)

@@ -11,14 +11,9 @@ from otel_runlog.partition import Members
 from otel_runlog.tree import CALL_KINDS, Node
 
 
-def order(node: Node) -> tuple[int, int, str, str]:
-    """Steps are numbered by start, then depth, then span id (CONTRACT); the trace only tells equal ids apart."""
-    return node.start, node.depth, node.span_id, node.trace_id
-
-
 def steps_of(members: Members, figures: Mapping[int, Figures], duplicates: Duplicates) -> tuple[list[Node], list[Step]]:
     """The run's step nodes in order, and their steps with both numbers."""
-    nodes = sorted(members.steps, key=order)
+    nodes = sorted(members.steps, key=lambda n: n.order)
     steps = [_step(n, figures[id(n)], duplicates) for n in nodes]
     calls = 0
     for index, step in enumerate(steps, 1):

@@ -98,6 +98,11 @@ class Node(msgspec.Struct, eq=False):
         """End for comparing: an open span ends at its start."""
         return self.ended_ns if self.ended_ns is not None else self.start
 
+    @property
+    def order(self) -> tuple[int, int, str, str, bool]:
+        """Steps are numbered by start, then depth, then span id (CONTRACT); the rest tells equal ids apart."""
+        return self.start, self.depth, self.span_id, self.trace_id, self.started_ns is None
+
     def ancestors(self) -> Iterator[Node]:
         """From the parent up to the root."""
         node = self.parent
