@@ -68,6 +68,7 @@ class Node(msgspec.Struct, eq=False):
     session_id: str | None = None
     user_id: str | None = None
     given_run_id: str | None = None
+    joins: bool = False
     own: Reading | None = None
     reading: Reading | None = None
     labels: dict[str, str] = {}
@@ -130,6 +131,7 @@ def node_of(span: Span) -> Node:
 
 def _node(span: Span, reading: Reading | None, notes: tuple[str, ...]) -> Node:
     a, resource, says = span.attributes, span.resource, reading or failure(span)
+    named = text(a, (RUN_ID,))
     return Node(
         trace_id=span.trace_id,
         span_id=span.span_id,
@@ -149,7 +151,8 @@ def _node(span: Span, reading: Reading | None, notes: tuple[str, ...]) -> Node:
         error_message=span.status_message or _error(says),
         session_id=reading.session_id if reading else session(a),
         user_id=reading.user_id if reading else user(a),
-        given_run_id=text(a, (RUN_ID,)) or _joining_id(reading),
+        given_run_id=named or _joining_id(reading),
+        joins=named is None,
         own=reading,
         reading=reading,
         labels=_labels(a),
@@ -266,7 +269,8 @@ def _hand_down(top: Node) -> None:
     """Hand run ids, agents and depths down."""
     for node in top.walk():
         above = node.parent
-        node.run_id = node.given_run_id or (above.run_id if above else None)
+        inherited = above.run_id if above else None
+        node.run_id = inherited if inherited and node.joins else node.given_run_id or inherited
         node.agent = (node.reading.agent if node.reading else None) or (above.agent if above else None)
         node.depth = above.depth + 1 if above else 0
 

@@ -148,3 +148,12 @@ def test_gemini_cli_joins_its_traces_by_the_prompt_else_the_conversation() -> No
     tool = two.span("tool_call", {"gen_ai.operation.name": "tool_call", **gemini}, scope="gemini-cli")
     assert node_of(call).given_run_id == node_of(tool).given_run_id != None  # noqa: E711  # one chain says both
     assert node_of(TraceBuilder().agent("a", {"gen_ai.agent.call.id": "c1"})).given_run_id is None
+
+
+def test_a_native_run_id_gives_way_to_the_run_above() -> None:
+    trace = TraceBuilder("launched")
+    root = trace.span("nightly", {"runlog.run.id": "night-1"}, duration_ms=9, scope="otel_runlog")
+    trace.span("session_task.turn", {"turn.id": "t-1", "model": "m"}, parent=root, scope="codex_exec")
+    nodes = [node_of(s) for s in trace.spans]
+    link(nodes)
+    assert {n.run_id for n in nodes} == {"night-1"}
