@@ -12,6 +12,7 @@ from otel_runlog.conventions import (
     anthropic_sdk,
     claude_code,
     codex,
+    crewai,
     gemini_cli,
     google_adk,
     litellm,
@@ -57,6 +58,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     strands,
     ms_agent_framework,
     semantic_kernel,
+    crewai,
     traceloop,  # after frameworks: its SDK stamps every span
     mcp,
     otel_genai,  # last: it takes whatever has a gen_ai attribute
