@@ -177,3 +177,8 @@ def test_the_readme_names_nothing_that_does_not_exist() -> None:
         assert set(name.split(", ")) <= set(otel_runlog.__all__)
     for path in re.findall(r"`((?:tests|otel_runlog)/[\w/]+(?:\.py)?)/?`", README):
         assert (ROOT.parent / path).exists(), path
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    names = [p.name for p in Path(__file__).parent.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
