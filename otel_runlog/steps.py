@@ -92,8 +92,6 @@ def _warnings(node: Node, f: Figures) -> list[str]:
         found.append(f"usage_missing: {f.left_out.total_tokens} tokens that {node.name!r} reports are those of no call")
     if f.missing and not f.covered:
         found.append(_missing(node, f))
-    if f.counted and f.reading.usage_fault:
-        found.append(f"emitter_fault: output_tokens of {node.scope} streams are known to be too many")
     return found
 
 

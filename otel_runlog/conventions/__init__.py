@@ -15,6 +15,7 @@ from otel_runlog.conventions import (
     crewai,
     gemini_cli,
     google_adk,
+    known_faults,
     litellm,
     mcp,
     ms_agent_framework,
@@ -74,9 +75,12 @@ def convention_of(span: Span) -> Convention | None:
 
 
 def read(span: Span) -> Reading | None:
-    """The span in the canonical words; None where it is no step."""
+    """The span in the canonical words, known faults of its emitter seen to; None where it is no step."""
     convention = convention_of(span)
-    return convention.read(span) if convention else None
+    reading = convention.read(span) if convention else None
+    if reading is not None:
+        known_faults.apply(span, reading)
+    return reading
 
 
 def messages(span: Span) -> SpanMessages:

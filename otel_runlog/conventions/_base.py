@@ -18,8 +18,6 @@ from otel_runlog.model import Span, StepKind
 MODEL_KINDS = frozenset({StepKind.LLM, StepKind.EMBEDDING})
 CUT_TYPES = ("Connection", "Protocol", "Timeout", "Incomplete", "connection_error", "timeout", "terminated", "Aborted")
 """Parts of error names that mean: the answer was cut on its way."""
-STUB_TOKENS = 8
-"""message_start of Anthropic streams says 1 to 8 output tokens before any is made."""
 GENERIC = ("input", "output")
 """The index's fields for prompt and answer where a convention has none of its own on the span."""
 CUT_NOTE = "content_truncated: the messages on this span were cut short"
@@ -110,12 +108,7 @@ def _never_answered(reading: Reading) -> bool:
 
 
 def _was_cut(reading: Reading) -> bool:
-    """Whether the answer stopped on its way: cancelled, a transport error, a finish reason that says so or is missing.
-
-    An abandoned stream ends without error and without finish reason, with what message_start said: one output token.
-    """
+    """Whether the answer stopped on its way: cancelled, a transport error, or a finish reason that says so."""
     if reading.cancelled or reading.finish_reason in ("error", "cancelled"):
-        return True
-    if reading.streaming and reading.finish_reason is None and (reading.usage.output_tokens or 0) <= STUB_TOKENS:
         return True
     return reading.failed and any(part in (reading.error_type or "") for part in CUT_TYPES)

@@ -9,11 +9,10 @@ from otel_runlog.conventions import otel_genai
 from otel_runlog.conventions._attrs import text
 from otel_runlog.conventions._genai_messages import genai_messages
 from otel_runlog.conventions.reading import Reading, SpanMessages
-from otel_runlog.model import Span, StepKind
+from otel_runlog.model import Span
 
 NAME = "gemini_cli"
 SCOPE = "gemini-cli"
-NO_THOUGHTS = "emitter_fault: output_tokens of Gemini CLI leave the thoughts out"
 
 
 def matches(span: Span) -> bool:
@@ -27,8 +26,6 @@ def read(span: Span) -> Reading | None:
     if reading is None:
         return None
     reading.native_run_id = text(span.attributes, ("gen_ai.prompt.name",))
-    if reading.kind is StepKind.LLM and reading.usage.output_tokens and not reading.usage.reasoning_tokens:
-        reading.warnings += (NO_THOUGHTS,)
     return reading
 
 

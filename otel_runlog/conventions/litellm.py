@@ -20,7 +20,6 @@ NAME = "litellm"
 SCOPE = "litellm"
 RAW = "raw_gen_ai_request"
 CALL_ID, COST, STREAMING = "litellm.call_id", "gen_ai.cost.total_cost", "llm.is_streaming"
-ESTIMATED = "emitter_fault: LiteLLM estimated {0} and {1} tokens itself, the stream told none"
 
 
 def matches(span: Span) -> bool:
@@ -37,25 +36,9 @@ def read(span: Span) -> Reading | None:
     if reading is None or reading.kind is not StepKind.LLM:
         return reading
     usage_object = mapping(span.attributes.get("metadata.usage_object"))
-    if reading.streaming and _is_estimate(usage_object):
-        told = reading.usage
-        reading.usage = Usage()
-        reading.notes += (ESTIMATED.format(told.input_tokens, told.output_tokens),)
-    elif usage_object and reading.usage == _openai(usage_object, parts=False):
+    if usage_object and reading.usage == _openai(usage_object, parts=False):
         reading.usage = _openai(usage_object)
-    reading.usage_cut = reading.usage_cut or not _is_of_one_call(span, reading)
     return reading
-
-
-def _is_of_one_call(span: Span, reading: Reading) -> bool:
-    """LiteLLM's own span, or a framework's span of the very call (`generate_content gpt-4o`)."""
-    return span.scope.name == SCOPE or (reading.request_model is not None and span.name.endswith(reading.request_model))
-
-
-def _is_estimate(usage_object: Attributes) -> bool:
-    """Providers give details of the prompt; LiteLLM's own counter gives none, and counts text (measured)."""
-    counted_text = path(usage_object, "completion_tokens_details", "text_tokens")
-    return usage_object.get("prompt_tokens_details", 0) is None and counted_text is not None
 
 
 def _openai(usage: Attributes, *, parts: bool = True) -> Usage:

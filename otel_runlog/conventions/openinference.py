@@ -24,8 +24,6 @@ NAME = "openinference"
 KIND = "openinference.span.kind"
 INPUT, OUTPUT = "input.value", "output.value"
 CONTENT_FIELDS = ("openinference_input", "openinference_output")
-GOOGLE = "openinference.instrumentation.google_genai"
-"""Its scope reports a loop of automatic function calls as one span with the last call's usage."""
 LIFETIME_TOTALS = ("openinference.instrumentation.smolagents", "pydantic-ai")
 """Scopes whose AGENT spans say what the object used since it was made, or what sub-agents used with it."""
 HANDOFF = "handoff to "
@@ -59,7 +57,6 @@ def read(span: Span) -> Reading:
     kind = _kind(span)
     reading = read_common(span, NAME, kind, (OPENINFERENCE, GENAI), content_fields=CONTENT_FIELDS)
     if kind in MODEL_KINDS:
-        reading.usage_cut = reading.usage_cut or _is_loop(span)
         _read_answer(reading, span.attributes.get(OUTPUT))
     elif kind is StepKind.TOOL:
         reading.tool_name = reading.tool_name or span.name
@@ -76,16 +73,6 @@ def _kind(span: Span) -> StepKind:
     declared = _kinds.OPENINFERENCE.get((text(span.attributes, (KIND,)) or "").upper(), StepKind.OTHER)
     is_handoff = declared is StepKind.TOOL and span.name.startswith(HANDOFF)
     return StepKind.OTHER if is_handoff else declared
-
-
-def _is_loop(span: Span) -> bool:
-    """Google's automatic function calling: several calls in one span, the usage of the last (facts/semconv, trap 6)."""
-    if span.scope.name != GOOGLE:
-        return False
-    history = span.attributes.get(OUTPUT)
-    return "message.tool_calls.0.tool_call.function.name" in span.attributes or (
-        isinstance(history, str) and '"automatic_function_calling_history":[{' in history.replace(" ", "")
-    )
 
 
 def _agent_name(span: Span) -> str:

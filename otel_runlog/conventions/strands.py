@@ -19,7 +19,6 @@ NAME = "strands"
 SCOPE = "strands.telemetry.tracer"
 FIRST_TOKEN_MS = "gen_ai.server.time_to_first_token"  # noqa: S105  # no secret
 STATUS, CANCELLATION = "gen_ai.tool.status", "strands.cancellation.type"
-LIFETIME = "emitter_fault: Strands' invoke_agent says what its Agent object used since it was made, not in this run"
 
 
 def matches(span: Span) -> bool:
@@ -38,7 +37,6 @@ def read(span: Span) -> Reading | None:
         _read_tool(reading, span)
     elif reading.usage:
         reading.total_is_no_sum = True
-        reading.warnings += (LIFETIME,)
     if (name := text(span.attributes, (CANCELLATION,))) is not None:
         reading.failed, reading.cancelled, reading.error_type = False, True, name
     return reading

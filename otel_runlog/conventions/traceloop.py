@@ -32,7 +32,6 @@ CACHE_OUTSIDE = "opentelemetry.instrumentation.bedrock"
 REASONING_OUTSIDE = "opentelemetry.instrumentation.google_generativeai"
 LANGCHAIN_AGENT = "traceloop.association.properties.lc_agent_name"
 """The agent of LangChain's create_agent, on all that runs below it; the span that declares it may stand beside."""
-ANTHROPIC = "opentelemetry.instrumentation.anthropic"
 ARGUMENTS = ("gen_ai.tool.call.arguments", "traceloop.entity.input")
 RESULT = ("gen_ai.tool.call.result", "traceloop.entity.output", "mcp.response.value")
 
@@ -62,7 +61,6 @@ def read(span: Span) -> Reading | None:
     )
     _name(reading, span)
     reading.agent = reading.agent or text(a, (LANGCHAIN_AGENT,))
-    _known_faults(reading, span)
     return reading
 
 
@@ -77,12 +75,6 @@ def _name(reading: Reading, span: Span) -> None:
     name_parts(reading, span)
     if reading.kind in (StepKind.AGENT, StepKind.WORKFLOW):
         reading.agent = reading.agent or entity or text(a, ("traceloop.workflow.name", "crewai.agent.role"))
-
-
-def _known_faults(reading: Reading, span: Span) -> None:
-    """Its Anthropic streams count message_start's one output token on top (facts/semconv, trap 7, measured)."""
-    if span.scope.name == ANTHROPIC and reading.streaming and reading.usage.output_tokens:
-        reading.usage_fault = True
 
 
 def messages(span: Span) -> SpanMessages:

@@ -20,6 +20,7 @@ READINGS: list[tuple[str, str, int, dict[str, object]]] = [
             "usage": (1013, 57, None, None, None),
             "session_id": "688bddb3-da74-4fa2-96db-338ee8658aa0",
             "native_run_id": "688bddb3-da74-4fa2-96db-338ee8658aa0",
+            "usage_fault": True,
             "warnings": ("emitter_fault: output_tokens of Gemini CLI leave the thoughts out",),
         },
     ),

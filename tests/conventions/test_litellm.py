@@ -74,7 +74,6 @@ READINGS: list[tuple[str, str, int, dict[str, object]]] = [
             "request_model": "gpt-4o-mini",
             "response_model": "gpt-4o-mini",
             "response_id": "chatcmpl-fake00278",
-            "reported_usd": "0.000018000000",
             "service_tier": "default",
             "streaming": True,
             "finish_reason": "stop",

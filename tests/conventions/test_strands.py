@@ -12,7 +12,7 @@ from otel_runlog.model import Attributes, SpanEvent
 from otel_runlog.runs import project
 from otel_runlog.testing import TraceBuilder
 
-LIFETIME = (strands.LIFETIME,)
+LIFETIME = ("emitter_fault: Strands' invoke_agent says what its Agent object used since it was made, not in this run",)
 READINGS: list[tuple[str, str, int, dict[str, object]]] = [
     (
         "strands-agents/tool_loop",
@@ -27,6 +27,7 @@ READINGS: list[tuple[str, str, int, dict[str, object]]] = [
             "usage": (3078, 192, 0, 0, None),
             "total_is_no_sum": True,
             "warnings": LIFETIME,
+            "usage_fault": True,
         },
     ),
     (
@@ -140,7 +141,7 @@ def test_a_lifetime_total_that_must_count_is_doubtful() -> None:
     trace.span("chat", chat, parent=root, scope=strands.SCOPE)
     (run,) = project(trace.spans)
     assert run.tokens.input_tokens == 2039
-    assert strands.LIFETIME in run.warnings
+    assert LIFETIME[0] in run.warnings
     counted = {**chat, "gen_ai.usage.input_tokens": 1026, "gen_ai.usage.output_tokens": 64}
     (run,) = project([trace.spans[0], msgspec.structs.replace(trace.spans[1], attributes=counted)])
     assert (run.tokens.input_tokens, run.warnings) == (1026, ())
