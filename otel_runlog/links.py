@@ -1,7 +1,8 @@
 """Which other traces of the store must be projected together with those at hand (see duplicates and partition).
 
-Two kinds of links: a run named in both, and a model call that both may see. A link too many costs time and changes
-nothing, as the projection decides: the store looks for equal ids or numbers, `may_be_same_call` at times and places.
+Three kinds of links: a run named in both, a conversation whose traces share runs (see tree.BY_CONVERSATION), and a
+model call that both may see. A link too many costs time and changes nothing, as the projection decides: the store
+looks for equal ids or numbers, `may_be_same_call` at times and places.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from otel_runlog.duplicates import CLOCK_TOLERANCE_NS, may_be_same_call
 from otel_runlog.model import Step
 from otel_runlog.store.batch import CallSearch
 from otel_runlog.store.writer import StoreWriter
-from otel_runlog.tree import MODEL_KINDS, Node
+from otel_runlog.tree import MODEL_KINDS, Node, conversation
 
 
 def linked_traces(writer: StoreWriter, nodes: Sequence[Node]) -> set[str]:
-    """The traces in the store that share a named run or a call with `nodes`."""
+    """The traces in the store that share a named run, a conversation or a call with `nodes`."""
     names = {n.given_run_id for n in nodes if n.given_run_id}
     found = writer.traces_of_runs(names) if names else set()
+    conversations = {c for n in nodes if (c := conversation(n))}
+    if conversations:
+        found |= writer.traces_of_sessions(conversations)
     calls = [n for n in nodes if n.kind in MODEL_KINDS]
     if not calls:
         return found

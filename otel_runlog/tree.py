@@ -28,8 +28,10 @@ RUN_ID = "runlog.run.id"
 JOINING = frozenset({"codex", "gemini_cli"})
 """Conventions whose own run id joins traces (CONTRACT, run identity 1): one run of theirs is many traces.
 
-Gemini CLI puts it on model calls only; the conversation, of which it is made, joins its tools to them.
+Gemini CLI puts it on model calls only; its tools name the conversation and follow the call before them.
 """
+BY_CONVERSATION = frozenset({"gemini_cli"})
+"""Those of them whose traces do not all have that id."""
 RUN_SCOPE = "otel_runlog"
 """The scope of the span that `otel_runlog.run` opens."""
 LABEL_PREFIX = "runlog.label."
@@ -198,9 +200,36 @@ def link(nodes: Iterable[Node]) -> list[Node]:
             node.parent.children.append(node)
     tops = [n for n in ordered if n.parent is None]
     _mark_orphans(ordered, tops)
+    followed = _follow_calls(tops)
     for top in tops:
+        top.run_id = followed.get(id(top), top.given_run_id)
         _hand_down(top)
     return tops
+
+
+def conversation(node: Node) -> str | None:
+    """The conversation that may tie a node's trace to other traces of a run."""
+    own = node.own
+    return own.session_id if own and node.joins and own.convention in BY_CONVERSATION else None
+
+
+def _follow_calls(tops: list[Node]) -> dict[int, str]:
+    """The runs (by the node's `id`) of tops that name their conversation alone: that of the call before each."""
+    named: dict[str, list[Node]] = {}
+    loose: list[tuple[str, Node]] = []
+    for top in tops:
+        if (session := conversation(top)) is not None:
+            if top.own and top.own.native_run_id:
+                named.setdefault(session, []).append(top)
+            else:
+                loose.append((session, top))
+    found: dict[int, str] = {}
+    for session, top in loose:
+        calls = named.get(session, [])
+        if calls:
+            call = calls[max(bisect_right(calls, top.start, key=lambda n: n.start) - 1, 0)]
+            found[id(top)] = call.given_run_id or ""
+    return found
 
 
 def _by_time(node: Node) -> tuple[int, str, str, bool, int]:
@@ -266,11 +295,11 @@ def _has_remote_parent(node: Node, home: set[str | None] | None) -> bool:
 
 
 def _hand_down(top: Node) -> None:
-    """Hand run ids, agents and depths down."""
+    """Hand run ids, agents and depths down; the top has its run id already."""
     for node in top.walk():
         above = node.parent
-        inherited = above.run_id if above else None
-        node.run_id = inherited if inherited and node.joins else node.given_run_id or inherited
+        if above is not None:
+            node.run_id = above.run_id if above.run_id and node.joins else node.given_run_id or above.run_id
         node.agent = (node.reading.agent if node.reading else None) or (above.agent if above else None)
         node.depth = above.depth + 1 if above else 0
 

@@ -206,3 +206,29 @@ def test_undecodable_bodies_are_counted_and_cost_nothing_else(tmp_path: Path) ->
     with_junk.close()
     assert len(Loader(db, prices=PRICES).turn().finished) == 1
     assert books(db)["rejected"] == '{"undecodable":1}'
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_tools_of_an_interactive_session_find_their_prompt_whatever_came_first(data: st.DataObject) -> None:
+    """Gemini CLI: prompts `<session>########<n>` on calls alone; each call and each batch of tools is a trace."""
+    spans = _two_prompts(scenario("gemini-cli/cache_reasoning").spans())
+    expected = project(spans, prices=PRICES)
+    traces = data.draw(st.permutations(sorted({s.trace_id for s in spans})), label="order")
+    with tempfile.TemporaryDirectory() as folder:
+        db = Path(folder) / "runs.duckdb"
+        loader = Loader(db, prices=PRICES)
+        for number, trace_id in enumerate(traces):
+            load(loader, number, [s for s in spans if s.trace_id == trace_id])
+        found = stored(db)
+    assert sorted((r.llm_calls, r.tool_calls) for r in expected) == [(1, 1), (2, 1)]
+    assert {name: run.steps for name, run in found.items()} == {r.run_id: r.steps for r in expected}
+
+
+def _two_prompts(spans: list[Span]) -> list[Span]:
+    """The session's first model call as one prompt, what came after the first tools as another."""
+    calls = sorted((s for s in spans if s.name == "llm_call"), key=lambda s: s.started_ns or 0)
+    for number, span in enumerate(calls):
+        session = span.attributes["gen_ai.conversation.id"]
+        span.attributes = {**span.attributes, "gen_ai.prompt.name": f"{session}########{min(number, 1)}"}
+    return spans

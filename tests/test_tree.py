@@ -157,3 +157,33 @@ def test_a_native_run_id_gives_way_to_the_run_above() -> None:
     nodes = [node_of(s) for s in trace.spans]
     link(nodes)
     assert {n.run_id for n in nodes} == {"night-1"}
+
+
+def gemini(number: int, operation: str, start_ms: float, prompt: str | None = None) -> Span:
+    """A trace of one span of Gemini CLI."""
+    attributes = {"gen_ai.operation.name": operation, "gen_ai.conversation.id": "s1"}
+    named = {"gen_ai.prompt.name": prompt} if prompt else {}
+    trace = TraceBuilder(f"gemini {number}")
+    return trace.span(operation, attributes | named, start_ms=start_ms, scope="gemini-cli")
+
+
+def test_tools_that_name_only_the_conversation_follow_the_call_before_them() -> None:
+    spans = [
+        gemini(0, "schedule_tool_calls", 0),
+        gemini(1, "llm_call", 10, "s1########1"),
+        gemini(2, "schedule_tool_calls", 20),
+        gemini(3, "llm_call", 30, "s1########1"),
+        gemini(4, "llm_call", 40, "s1########2"),
+        gemini(5, "schedule_tool_calls", 50),
+    ]
+    nodes = [node_of(s) for s in spans]
+    link(nodes[::-1])
+    ids = [n.run_id for n in nodes]
+    assert len(set(ids)) == 2
+    assert ids == [ids[1]] * 4 + [ids[4]] * 2
+
+
+def test_tools_of_a_conversation_without_a_call_are_together() -> None:
+    nodes = [node_of(gemini(n, "schedule_tool_calls", n)) for n in range(2)]
+    link(nodes)
+    assert nodes[0].run_id == nodes[1].run_id == nodes[0].given_run_id

@@ -109,6 +109,11 @@ class StoreWriter:
         found = self._store.rows("traces_of_runs", {"run_ids": sorted(set(run_ids))})
         return {str(trace_id) for (trace_id,) in found}
 
+    def traces_of_sessions(self, session_ids: Iterable[str]) -> set[str]:
+        """The traces that the steps of the sessions' runs come from."""
+        found = self._store.rows("traces_of_sessions", {"session_ids": sorted(set(session_ids))})
+        return {str(trace_id) for (trace_id,) in found}
+
     def calls_between(self, span: CallSearch) -> list[Step]:
         """The model calls of other traces that could be views of the calls searched for."""
         found = self._store.records("calls_between", msgspec.structs.asdict(span))
