@@ -84,6 +84,7 @@ class _EndToEnd:
             figure=name,
             unit=RATE,
             ours=1e6 / samples[name].us_each(len(self._made)),
+            best=1e6 / samples[name].best_us_each(len(self._made)),
             floor=1e6 / samples[floor].us_each(len(self._made)),
             floor_is=floor,
             target=goal,

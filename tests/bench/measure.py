@@ -34,14 +34,19 @@ SHORT = Scale(
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """The medians of one variant: what its clock said, in seconds, and all CPU the process spent on all repeats."""
+    """One variant: median and best of what its clock said, and all CPU the process spent on all repeats, in seconds."""
 
     median_s: float
+    best_s: float
     cpu_s: float
 
     def us_each(self, items: int) -> float:
-        """Microseconds for each of `items`."""
+        """Microseconds for each of `items`, the median."""
         return self.median_s * 1e6 / items
+
+    def best_us_each(self, items: int) -> float:
+        """The same of the fastest repeat, which other programs disturb least."""
+        return self.best_s * 1e6 / items
 
 
 class Timer:
@@ -88,4 +93,5 @@ def interleaved(
 
 
 def _sample(timers: list[Timer]) -> Sample:
-    return Sample(statistics.median(t.spent_s for t in timers), sum(t.cpu_s for t in timers))
+    spent_s = [t.spent_s for t in timers]
+    return Sample(statistics.median(spent_s), min(spent_s), sum(t.cpu_s for t in timers))

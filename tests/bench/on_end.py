@@ -176,6 +176,7 @@ def _line(name: str, floor: str, samples: dict[str, Sample], spans: int, goal: t
         floor_is=floor,
         floor=samples[floor].us_each(spans),
         ours=samples[name].us_each(spans),
+        best=samples[name].best_us_each(spans),
         target=goal[0] if goal else None,
         target_text=goal[1] if goal else "",
         cpu_s=samples[name].cpu_s,

@@ -82,6 +82,7 @@ class Stages:
                 figure=name,
                 unit="us/span",
                 ours=samples[name].us_each(number),
+                best=samples[name].best_us_each(number),
                 floor_is=floor or "",
                 floor=samples[floor].us_each(number) if floor else None,
                 cpu_s=samples[name].cpu_s,
