@@ -35,6 +35,7 @@ def _search(calls: list[Node]) -> CallSearch:
     readings = [n.own for n in calls if n.own]
     return CallSearch(
         trace_ids=sorted({n.trace_id for n in calls}),
+        scopes=sorted({n.scope for n in calls}),
         started_ns=min(n.start for n in calls) - CLOCK_TOLERANCE_NS,
         ended_ns=max(n.end for n in calls) + CLOCK_TOLERANCE_NS,
         response_ids=sorted({r.response_id for r in readings if r.response_id}),

@@ -16,7 +16,7 @@ from otel_runlog.tree import MODEL_KINDS, Node
 def gather_parts(nodes: Iterable[Node]) -> None:
     """Give each call the usage that its parts tell; these are no steps then. Nodes must be linked."""
     parts = [n for n in nodes if n.reading and n.reading.is_part]
-    for part in sorted(parts, key=lambda n: (n.start, n.span_id)):
+    for part in sorted(parts, key=lambda n: n.order):
         _hand_up(part)
 
 

@@ -255,13 +255,13 @@ def _failure_of_the_last(nodes: list[Node], duplicates: Duplicates) -> tuple[Run
 
 def _warn(run: RunLog, members: Members, nodes: list[Node], figures: Mapping[int, Figures]) -> None:
     """Gather warnings and notes, and say whether the run is complete."""
-    warnings = [w for s in run.steps if s.counted for w in s.warnings]
+    warnings = [w for s in run.steps for w in s.warnings]
     notes = [n for s in run.steps for n in s.notes]
     notes += [note for node in members.nodes if not node.reading for note in node_notes(node)]
     if not members.roots:
         notes.append("root_missing: the root span has not come")
     if members.adopted:
-        notes.append(f"root_missing: {members.adopted} parents of its spans have not come; the root has")
+        notes.append(f"repaired: {members.adopted} of its spans, whose parents have not come, were put here")
     for doubtful, text_ in _parent_totals(nodes, run.steps, figures):
         (warnings if doubtful else notes).append(text_)
     run.warnings = tuple(dict.fromkeys(warnings))

@@ -87,9 +87,10 @@ def _warnings(node: Node, f: Figures) -> list[str]:
     """What makes a number of the run doubtful."""
     found = []
     if f.rollup:
-        found.append(f"usage_rollup: tokens are what {node.name!r} says of the calls below it")
+        found.append(f"usage_rollup: input_tokens and output_tokens are what {node.name!r} says of the calls below it")
     if f.left_out and f.unseen:
-        found.append(f"usage_missing: {f.left_out.total_tokens} tokens that {node.name!r} reports are those of no call")
+        tokens = f.left_out.total_tokens
+        found.append(f"usage_missing: input_tokens and output_tokens of {node.name!r}, {tokens} in all, are of no call")
     if f.missing and not f.covered:
         found.append(_missing(node, f))
     return found
@@ -97,7 +98,9 @@ def _warnings(node: Node, f: Figures) -> list[str]:
 
 def _missing(node: Node, f: Figures) -> str:
     if f.usage:
-        return "usage_partial: the numbers are a part of what was served (cut, abandoned, or the last call of several)"
+        return (
+            "usage_partial: input_tokens and output_tokens are a part of what was served (cut, or the last of several)"
+        )
     code = "usage_lost_to_limit" if node.dropped else "usage_missing"
     answered = "is still going on" if status_of(node) is StepStatus.RUNNING else "was answered"
     return f"{code}: no input_tokens and output_tokens for a call that {answered}"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_loader import PRICES, books, load, stored
-from test_runs import forests
+from test_projection import forests
 
 from otel_runlog import loader as loader_module
 from otel_runlog.loader import Loader

@@ -46,7 +46,9 @@ def test_of_nested_roll_ups_without_calls_the_topmost_counts() -> None:
     run = only_run(t)
     assert (run.tokens.input_tokens, run.step_count) == (100, 1)
     assert (step(run, boss).usage_source, step(run, helper).counted) == (UsageSource.ROLLUP, False)
-    assert run.warnings == ("usage_rollup: tokens are what 'invoke_agent boss' says of the calls below it",)
+    assert run.warnings == (
+        "usage_rollup: input_tokens and output_tokens are what 'invoke_agent boss' says of the calls below it",
+    )
 
 
 def test_a_branch_without_calls_is_rolled_up_beside_one_with_calls() -> None:
@@ -86,7 +88,9 @@ def test_tokens_of_a_tool_are_never_added_and_say_so_where_no_call_has_them() ->
     run = only_run(t)
     assert (run.tokens.input_tokens, run.tool_calls) == (100, 2)
     assert [step(run, s).usage.input_tokens for s in (repeated, unseen)] == [None, None]
-    assert run.warnings == ("usage_missing: 110 tokens that 'execute_tool ocr' reports are those of no call",)
+    assert run.warnings == (
+        "usage_missing: input_tokens and output_tokens of 'execute_tool ocr', 110 in all, are of no call",
+    )
     assert run.notes == ("usage_rollup: its 110 tokens are those of calls that count",)
 
 

@@ -251,7 +251,7 @@ def test_orphans_join_the_only_run_of_their_trace_and_the_run_says_so() -> None:
     t.chat("m", parent=NOWHERE)
     [run] = runs(t)
     assert (run.llm_calls, run.status, run.complete) == (2, RunStatus.COMPLETED, True)
-    assert run.notes == ("root_missing: 1 parents of its spans have not come; the root has",)
+    assert run.notes == ("repaired: 1 of its spans, whose parents have not come, were put here",)
 
 
 def test_orphans_join_the_only_run_also_where_a_request_is_above_it() -> None:

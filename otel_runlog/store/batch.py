@@ -82,11 +82,12 @@ class RunRef(msgspec.Struct, frozen=True):
 class CallSearch(msgspec.Struct, frozen=True):
     """Which model calls of other traces could be second views of known ones: at the same time, with the same numbers.
 
-    `trace_ids` are left out. `lone` says that one of the known calls has no parent; without it only calls without a
-    parent are found.
+    `trace_ids` are left out, and calls of the scope that all known calls have: one scope sees a call once. `lone` says
+    that one of the known calls has no parent; without it only calls without a parent are found.
     """
 
     trace_ids: list[str]
+    scopes: list[str]
     started_ns: int
     ended_ns: int
     response_ids: list[str]

@@ -11,6 +11,7 @@ SELECT *
 FROM calls
 WHERE
     ($lone OR parent_span_id IS NULL)
+    AND (len($scopes) > 1 OR scope NOT IN (SELECT unnest($scopes)))
     AND trace_id NOT IN (SELECT unnest($trace_ids))
     AND (
         response_id IN (SELECT unnest($response_ids))
