@@ -14,6 +14,8 @@ STUB_TOKENS = 8
 """message_start of Anthropic streams says 1 to 8 output tokens before any is made."""
 LITELLM, TRACELOOP = "litellm", "traceloop"
 """Names of conventions whose faults stand on spans of any scope, or of a scope that others use too."""
+THOUGHTLESS = ("gemini-1", "gemini-2.0", "gemma-")
+"""Models that Gemini CLI may call and that do not think."""
 USAGE_OBJECT = "metadata.usage_object"
 AFC_TOOLS = "message.tool_calls.0.tool_call.function.name"
 AFC_HISTORY = '"automatic_function_calling_history":[{'
@@ -39,9 +41,11 @@ def is_traceloop_stream(_: Span, reading: Reading) -> bool:
 
 
 def says_no_thoughts(_: Span, reading: Reading) -> bool:
-    """A call with an answer and no count of thoughts: its logs alone know."""
+    """A call of a model that may think, with an answer and no count of thoughts: its logs alone know."""
     usage = reading.usage
-    return reading.kind is StepKind.LLM and bool(usage.output_tokens) and not usage.reasoning_tokens
+    if reading.kind is not StepKind.LLM or (reading.request_model or "").startswith(THOUGHTLESS):
+        return False
+    return bool(usage.output_tokens) and usage.reasoning_tokens is None
 
 
 def is_google_loop(span: Span, reading: Reading) -> bool:

@@ -2,7 +2,7 @@
 
 The operation says nothing there: traceloop.span.kind and the names do. An agent's numbers are those of its token
 counter, which goes on over all its tasks and crews; the crew's stand in a repr, the sum of its agents'. Neither is a
-sum of the calls below; where no call has usage and they must count, that is doubtful (facts/semconv, row 17).
+sum of the calls below (facts/semconv, row 17; known_faults).
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ UNNAMED_CREW = "crew"
 CREW_USAGE = ("crewai.crew.token_usage", "crewai.crew.usage_metrics")
 COUNT = re.compile(r"\b(prompt_tokens|completion_tokens|cached_prompt_tokens)=(\d+)")
 RESULTS = ("traceloop.entity.output", "crewai.crew.result")
-LIFETIME = "emitter_fault: CrewAI's agents count on over all their tasks and crews, not over this run"
 
 
 def matches(span: Span) -> bool:
@@ -51,9 +50,7 @@ def read(span: Span) -> Reading | None:
     elif kind is StepKind.LLM:
         reading.request_model = reading.request_model or span.name.removesuffix(CALL_SUFFIX)
         return reading
-    if reading.usage:
-        reading.total_is_no_sum = True
-        reading.warnings += (LIFETIME,)
+    reading.total_is_no_sum = bool(reading.usage)
     return reading
 
 

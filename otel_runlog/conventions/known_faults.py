@@ -104,6 +104,22 @@ KNOWN_FAULTS: tuple[KnownFault, ...] = (
         Effect.FLAG,
     ),
     KnownFault(
+        "smolagents_lifetime",
+        re.compile(r"openinference\.instrumentation\.smolagents"),
+        None,
+        on.is_agent_total,
+        "smolagents' agents say what they used since their last reset, not in this run",
+        Effect.FLAG,
+    ),
+    KnownFault(
+        "crewai_lifetime",
+        re.compile(r"opentelemetry\.instrumentation\.crewai"),
+        None,
+        on.is_agent_total,
+        "CrewAI's agents count on over all their tasks and crews, not over this run",
+        Effect.FLAG,
+    ),
+    KnownFault(
         "litellm_on_parent",
         ANY,
         None,

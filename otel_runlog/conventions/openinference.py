@@ -24,7 +24,10 @@ NAME = "openinference"
 KIND = "openinference.span.kind"
 INPUT, OUTPUT = "input.value", "output.value"
 CONTENT_FIELDS = ("openinference_input", "openinference_output")
-LIFETIME_TOTALS = ("openinference.instrumentation.smolagents", "pydantic-ai")
+SMOLAGENTS = "openinference.instrumentation.smolagents"
+FINAL_ANSWER = "final_answer"
+"""smolagents' way to end a run: no tool runs, though the span's kind says TOOL."""
+LIFETIME_TOTALS = (SMOLAGENTS, "pydantic-ai")
 """Scopes whose AGENT spans say what the object used since it was made, or what sub-agents used with it."""
 HANDOFF = "handoff to "
 """openai-agents passes the conversation on: no tool runs, though the span's kind says TOOL."""
@@ -71,8 +74,12 @@ def read(span: Span) -> Reading:
 
 def _kind(span: Span) -> StepKind:
     declared = _kinds.OPENINFERENCE.get((text(span.attributes, (KIND,)) or "").upper(), StepKind.OTHER)
-    is_handoff = declared is StepKind.TOOL and span.name.startswith(HANDOFF)
-    return StepKind.OTHER if is_handoff else declared
+    is_control = declared is StepKind.TOOL and (span.name.startswith(HANDOFF) or _is_answer(span))
+    return StepKind.OTHER if is_control else declared
+
+
+def _is_answer(span: Span) -> bool:
+    return span.scope.name == SMOLAGENTS and span.attributes.get("tool.name") == FINAL_ANSWER
 
 
 def _agent_name(span: Span) -> str:

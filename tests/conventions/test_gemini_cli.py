@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from captured import captured, said
+from captured import captured, changed, said, told
 
 from otel_runlog import conventions
 
@@ -54,3 +54,17 @@ READINGS: list[tuple[str, str, int, dict[str, object]]] = [
 @pytest.mark.parametrize(("scenario_name", "span_name", "nth", "expected"), READINGS)
 def test_reads_what_the_span_says(scenario_name, span_name, nth, expected) -> None:
     assert said(conventions.read(captured(scenario_name, span_name, nth))) == expected
+
+
+def test_an_answer_that_came_in_pieces_is_one_message() -> None:
+    pieces = (
+        '[{"role":"model","parts":[{"text":"hm","thought":true}]},{"role":"model","parts":[{"text":"It is"}]},null,'
+        '{"role":"model","parts":[{"text":" sunny."},{"functionCall":{"name":"f","args":{}}}]}]'
+    )
+    span = changed(captured("gemini-cli/cache_reasoning", "llm_call"), gen_ai__output__messages=pieces)
+    assert told(conventions.messages(span))[-1] == ("output", "assistant", 'hm\nIt is sunny.\n{"name":"f","args":{}}')
+
+
+def test_a_model_that_does_not_think_leaves_no_thoughts_out() -> None:
+    span = changed(captured("gemini-cli/cache_reasoning", "llm_call"), gen_ai__request__model="gemini-2.0-flash")
+    assert "warnings" not in said(conventions.read(span))

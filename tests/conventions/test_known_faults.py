@@ -26,6 +26,8 @@ OPENLIT_STREAM: Attributes = {
     "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Hello there."}]}]',
 }
 """As OpenLIT 1.45 wrote a stream that told no usage."""
+CREWAI = "opentelemetry.instrumentation.crewai"
+CREW_AGENT: Attributes = {"traceloop.span.kind": "agent", "crewai.agent.role": "Helper"}
 BRIDGE = "logfire.openai_agents"
 ZEROS: Attributes = {
     "gen_ai.operation.name": "chat",
@@ -64,6 +66,14 @@ CASES: dict[str, tuple[Span, Span]] = {
     "strands_lifetime": (
         captured("strands-agents/tool_loop", "invoke_agent"),
         captured("strands-agents/tool_loop", "chat"),
+    ),
+    "smolagents_lifetime": (
+        captured("openinference-smolagents/tool_loop", "ToolCallingAgent.run"),
+        captured("openinference-smolagents/tool_loop", "OpenAIModel.generate"),
+    ),
+    "crewai_lifetime": (
+        made({**CREW_AGENT, "gen_ai.usage.input_tokens": 9}, name="Helper.agent", scope=CREWAI),
+        made(CREW_AGENT, name="Helper.agent", scope=CREWAI),
     ),
     "litellm_on_parent": (
         captured("litellm-otel@nocontent/tool_loop_in_span", "agent run"),
