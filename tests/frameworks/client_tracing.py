@@ -15,6 +15,7 @@ from seen_runs import SeenRun, projected_runs, stored_runs
 from otel_runlog import RunLogSpanProcessor
 
 NEEDS_FRAMEWORKS = "needs the extra `frameworks`: pip install 'otel-runlog[frameworks]'"
+NEEDS_MORE_FRAMEWORKS = "needs the extra `frameworks-more`: pip install 'otel-runlog[frameworks,frameworks-more]'"
 
 
 class Instrumentor(Protocol):

@@ -1,12 +1,12 @@
 """The OpenAI client under one and under two instrumentations."""
 
-import sys
 from contextlib import contextmanager
 from itertools import combinations, permutations
 
 import pytest
 from client_tracing import NEEDS_FRAMEWORKS, Tracing
 from provider import Answer, ScriptedProvider, ToolCall
+from restored import restored
 from seen_runs import Tokens, served_by_openai
 
 openai = pytest.importorskip("openai", reason=NEEDS_FRAMEWORKS)
@@ -44,34 +44,12 @@ def makers(request):
     return [MAKERS[name]() for name in request.param]
 
 
-def client_classes():
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith("openai.resources")]
-    return {value for module in modules for value in vars(module).values() if isinstance(value, type)}
-
-
-@contextmanager
-def restored_client():
-    """Puts the client's classes back as they were: Traceloop 0.62 leaves its wrappers on at uninstrument()."""
-    before = {one: dict(vars(one)) for one in client_classes() if one.__module__.startswith("openai.")}
-    try:
-        yield
-    finally:
-        restore(before)
-
-
-def restore(before):
-    for one, attributes in before.items():
-        for name, value in attributes.items():
-            if vars(one).get(name) is not value:
-                setattr(one, name, value)
-
-
 @contextmanager
 def serving(script, tracing, makers):
     """A client under these instrumentations, and the provider that it asks."""
     with ScriptedProvider(script) as provider:
         client = openai.OpenAI(base_url=provider.openai_url, api_key="unused", max_retries=0)
-        with restored_client(), tracing.instrumented(*makers), client:
+        with restored("openai"), tracing.instrumented(*makers), client:
             yield client, provider
 
 
