@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from provider import Served
 
 from otel_runlog import RunLog, Usage, project
+from otel_runlog.model import Span
 from otel_runlog.span import from_sdk
 
 
@@ -96,9 +97,10 @@ def _seen(run: RunLog) -> SeenRun:
     return SeenRun(facts, Tokens.of(run.tokens), tuple(calls), _codes(run.warnings))
 
 
-def projected_runs(spans: Iterable[ReadableSpan]) -> list[SeenRun]:
-    """The runs that the pure projection makes of finished spans."""
-    return [_seen(run) for run in project([from_sdk(span) for span in spans])]
+def projected_runs(spans: Iterable[Span | ReadableSpan]) -> list[SeenRun]:
+    """The runs that the pure projection makes of spans, read from OTLP or finished in process."""
+    neutral = [span if isinstance(span, Span) else from_sdk(span) for span in spans]
+    return [_seen(run) for run in project(neutral)]
 
 
 def stored_runs(db: Path) -> list[SeenRun]:
