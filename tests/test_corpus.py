@@ -17,16 +17,21 @@ NO_CACHE_COUNTS = "the emitter sends no cache counts; input and output are right
 NO_REASONING_COUNTS = "the emitter sends no reasoning count; input and output are right"
 IN_FLIGHT = "the last call was in flight when the process was killed: it has no span"
 OVERWRITTEN = "LiteLLM left the last of several calls on the application's span, content is off"
-ESTIMATED = "the stream told no usage, and LiteLLM's own estimate is no count"
+ESTIMATED = "the stream told no usage, and the emitter's own estimate is no count"
 NO_THOUGHTS = "the emitter's output leaves the thoughts out, flagged as emitter_fault"
 ONE_TOO_MANY = "the emitter counts one output token too many in streams, flagged as emitter_fault"
 NOT_READ_YET = "its convention is not read yet"
 
 NOT_RIGHT = {
     "gemini-cli/cache_reasoning": NO_THOUGHTS,
+    "haystack/pipeline_streaming": NO_USAGE,
+    "langfuse-openai/streaming_chat_no_usage": NO_USAGE,
+    "langsmith-otel/streaming_chat_no_usage": NO_USAGE,
     "litellm-otel/streaming_chat_no_usage": ESTIMATED,
     "litellm-otel@nocontent/tool_loop_in_span": OVERWRITTEN,
-    "logfire-openai/responses_reasoning": NO_REASONING_COUNTS,
+    "logfire-openai-agents/tool_loop_chat_streaming": NO_USAGE,
+    "logfire-openai@streams/streaming_abandoned": CUT_STREAM,
+    "logfire-openai@streams/streaming_chat_no_usage": NO_USAGE,
     "openinference-anthropic/streaming_cut": CUT_STREAM,
     "openinference-crewai/concurrent_threads": NO_CALL_SPANS,
     "openinference-crewai/crew_two_agents": NO_CALL_SPANS,
@@ -42,6 +47,8 @@ NOT_RIGHT = {
     "openinference-openai/streaming_abandoned": CUT_STREAM,
     "openinference-openai/streaming_cut": CUT_STREAM,
     "openinference-smolagents/prompt_cache": NO_CACHE_COUNTS,
+    "openlit-openai/reasoning_chat": NO_REASONING_COUNTS,
+    "openlit-openai/streaming_chat_no_usage": ESTIMATED,
     "otel-genai-anthropic/streaming_abandoned": CUT_STREAM,
     "otel-genai-openai-agents/concurrent_async": NO_CALL_SPANS,
     "otel-genai-openai-agents/concurrent_threads": NO_CALL_SPANS,
@@ -93,7 +100,6 @@ OTHER_RUNS = {
     "anthropic-sdk-native/web_two_runs": ONE_REQUEST,
     "litellm-otel/tool_loop": BARE_LOOP,
     "litellm-otel/web_two_runs": ONE_REQUEST,
-    "logfire-openai/streaming_chat": NOT_READ_YET,
     "openinference-anthropic/tool_loop": BARE_LOOP,
     "openinference-anthropic/web_two_runs": ONE_REQUEST,
     "openinference-google-genai/web_two_runs": ONE_REQUEST,
@@ -121,7 +127,6 @@ OTHER_RUNS = {
 """Every scenario in which a person would count other runs than the rules of the contract do."""
 
 FLAGGED_AND_RIGHT = {
-    "logfire-openai/streaming_chat": NOT_READ_YET,
     "openinference-langchain/killed_midway": IN_FLIGHT,
     "openinference-smolagents/error_500": NO_ROOT,
     "openinference-smolagents/multi_turn": NO_ROOT,

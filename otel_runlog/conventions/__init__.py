@@ -15,14 +15,21 @@ from otel_runlog.conventions import (
     crewai,
     gemini_cli,
     google_adk,
+    haystack,
     known_faults,
+    langfuse,
+    langsmith,
     litellm,
+    logfire,
     mcp,
+    mlflow,
     ms_agent_framework,
     openinference,
+    openlit,
     otel_genai,
     pydantic_ai,
     semantic_kernel,
+    spring_ai,
     strands,
     traceloop,
     vercel,
@@ -47,6 +54,8 @@ class Convention(Protocol):
 
 
 CONVENTIONS: tuple[Convention, ...] = (
+    logfire,  # first: its pending spans repeat spans of any other
+    langfuse,  # before all that it observes: its type wins
     openinference,  # before pydantic_ai and gen_ai: its processors stamp their spans
     claude_code,
     vercel,
@@ -55,12 +64,17 @@ CONVENTIONS: tuple[Convention, ...] = (
     gemini_cli,
     codex,
     litellm,  # before frameworks: it writes on any span that is open
+    langsmith,
+    mlflow,
+    openlit,
+    haystack,
     google_adk,
     strands,
     ms_agent_framework,
     semantic_kernel,
     crewai,
     traceloop,  # after frameworks: its SDK stamps every span
+    spring_ai,
     mcp,
     otel_genai,  # last: it takes whatever has a gen_ai attribute
 )

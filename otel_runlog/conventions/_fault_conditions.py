@@ -30,6 +30,13 @@ OPENLIT_DEFAULTS: Attributes = {
     "seed": 0,
     "max_tokens": -1,
 }
+LANGFUSE_DEFAULTS: Attributes = {
+    "temperature": 1,
+    "top_p": 1,
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+    "max_tokens": "Infinity",
+}
 LAST_SILENT_MAJOR = 5
 """The last major version of the AI SDK whose generateText tells no cache counts (corpus)."""
 USER_AGENT = "ai.request.headers.user-agent"
@@ -95,6 +102,11 @@ def has_openlit_defaults(_: Span, reading: Reading) -> bool:
     return _has(reading, OPENLIT_DEFAULTS)
 
 
+def has_langfuse_defaults(_: Span, reading: Reading) -> bool:
+    """A parameter equal to what Langfuse writes where none was sent."""
+    return _has(reading, LANGFUSE_DEFAULTS)
+
+
 def _has(reading: Reading, defaults: Attributes) -> bool:
     return any(name in defaults and defaults[name] == value for name, value in reading.params.items())
 
@@ -140,6 +152,11 @@ def drop_usage_and_cost(span: Span, reading: Reading) -> None:
 def drop_openlit_defaults(_: Span, reading: Reading) -> None:
     """Leave out what equals a default."""
     _drop(reading, OPENLIT_DEFAULTS)
+
+
+def drop_langfuse_defaults(_: Span, reading: Reading) -> None:
+    """Leave out what equals a default."""
+    _drop(reading, LANGFUSE_DEFAULTS)
 
 
 def _drop(reading: Reading, defaults: Attributes) -> None:

@@ -111,3 +111,79 @@ CLAUDE_CODE = {
     "compaction": K.CHAIN,
     "mcp.rpc": K.OTHER,
 }
+LANGSMITH = {
+    "llm": K.LLM,
+    "chain": K.CHAIN,
+    "tool": K.TOOL,
+    "retriever": K.RETRIEVER,
+    "embedding": K.EMBEDDING,
+    "prompt": K.OTHER,
+    "parser": K.OTHER,
+}
+LANGFUSE = {
+    "generation": K.LLM,
+    "embedding": K.EMBEDDING,
+    "tool": K.TOOL,
+    "agent": K.AGENT,
+    "chain": K.CHAIN,
+    "retriever": K.RETRIEVER,
+    "guardrail": K.GUARDRAIL,
+    "evaluator": K.EVALUATOR,
+    "span": K.CHAIN,
+    "event": K.OTHER,
+}
+MLFLOW = {
+    "LLM": K.LLM,
+    "CHAT_MODEL": K.LLM,
+    "EMBEDDING": K.EMBEDDING,
+    "TOOL": K.TOOL,
+    "AGENT": K.AGENT,
+    "WORKFLOW": K.WORKFLOW,
+    "CHAIN": K.CHAIN,
+    "TASK": K.CHAIN,
+    "PARSER": K.OTHER,
+    "MEMORY": K.OTHER,
+    "RETRIEVER": K.RETRIEVER,
+    "RERANKER": K.RERANKER,
+    "GUARDRAIL": K.GUARDRAIL,
+    "EVALUATOR": K.EVALUATOR,
+}
+HAYSTACK = {
+    "haystack.pipeline.run": K.WORKFLOW,
+    "haystack.async_pipeline.run": K.WORKFLOW,
+    "haystack.agent.run": K.AGENT,
+    "haystack.agent.step": K.CHAIN,
+    "haystack.agent.step.llm": K.LLM,
+    "haystack.chat_generator.run": K.LLM,
+    "haystack.agent.step.tool": K.TOOL,
+    "haystack.component.run": K.CHAIN,
+}
+HAYSTACK_COMPONENT = {
+    "Generator": K.LLM,
+    "Embedder": K.EMBEDDING,
+    "Retriever": K.RETRIEVER,
+    "Ranker": K.RERANKER,
+    "Agent": K.AGENT,
+    "ToolInvoker": K.TOOL,
+}
+"""By the end of a component's type: OpenAIChatGenerator, SentenceTransformersTextEmbedder."""
+LOGFIRE = {
+    "OpenAI Agents trace": K.WORKFLOW,
+    "Agent run": K.AGENT,
+    "Function": K.TOOL,
+    "Guardrail": K.GUARDRAIL,
+    "Task": K.CHAIN,
+    "Turn": K.CHAIN,
+    "Custom span": K.CHAIN,
+    "Handoff": K.OTHER,
+    "MCP": K.OTHER,
+    "Chat completion with": K.LLM,
+    "Responses API": K.LLM,
+}
+"""By the start of the span's name, which is a template (`Agent run: {name!r}`), of Logfire's OpenAI Agents bridge."""
+SPRING_AI = {
+    "chat_client": K.CHAIN,
+    "advisor": K.CHAIN,
+    "tool_call": K.TOOL,
+    "vector_store": K.RETRIEVER,
+}

@@ -13,9 +13,16 @@ RESULT_KEYS = ("response", "result", "output")
 """A tool's result: util-genai and Gemini, Pydantic AI, OpenAI Responses and AI SDK (facts/semconv, section 4)."""
 RESULT_TYPES = frozenset({"tool_call_response", "tool_result", "tool-result"})
 """Parts that a tool said, also where the role is `user` (Anthropic; Pydantic AI's format 5)."""
-WRAPPED_RESULTS = frozenset({"toolResult", "functionResponse", "function_response"})
-WRAPPED_PARTS = WRAPPED_RESULTS | {"toolUse", "functionCall", "function_call", "reasoningContent", "reasoningText"}
-"""Keys that hold a part without a type: Bedrock's blocks (Strands) and Gemini's parts (ADK, Gemini CLI)."""
+WRAPPED_RESULTS = frozenset({"toolResult", "functionResponse", "function_response", "tool_call_result"})
+WRAPPED_PARTS = WRAPPED_RESULTS | {
+    "toolUse",
+    "functionCall",
+    "function_call",
+    "reasoningContent",
+    "reasoningText",
+    "tool_call",
+}
+"""Keys that hold a part without a type: Bedrock's blocks (Strands), Gemini's parts (ADK, Gemini CLI), Haystack's."""
 BINARY_TYPES = frozenset({"blob", "image", "audio", "video"})
 ROLES = {
     "human": "user",

@@ -28,7 +28,12 @@ OPENLIT_STREAM: Attributes = {
 """As OpenLIT 1.45 wrote a stream that told no usage."""
 CREWAI = "opentelemetry.instrumentation.crewai"
 CREW_AGENT: Attributes = {"traceloop.span.kind": "agent", "crewai.agent.role": "Helper"}
-BRIDGE = "logfire.openai_agents"
+LANGFUSE: Attributes = {
+    "langfuse.observation.type": "generation",
+    "langfuse.observation.model.name": "gpt-5-mini",
+    "langfuse.observation.model.parameters": '{"temperature": 1, "max_tokens": "Infinity", "top_p": 0.5}',
+}
+BRIDGE, BRIDGED = "logfire.openai_agents", "Chat completion with {gen_ai.request.model!r}"
 ZEROS: Attributes = {
     "gen_ai.operation.name": "chat",
     "gen_ai.request.model": "m",
@@ -44,6 +49,10 @@ def row(name: str) -> KnownFault:
 
 def openlit(**changes: object) -> Span:
     return changed(made(OPENLIT_STREAM, scope=OPENLIT), **changes)
+
+
+def bridged(attributes: Attributes) -> Span:
+    return made(attributes, name=BRIDGED, scope=BRIDGE)
 
 
 def vercel_5() -> Span:
@@ -89,7 +98,11 @@ CASES: dict[str, tuple[Span, Span]] = {
         openlit(gen_ai__usage__cache_read__input_tokens=0, gen_ai__usage__cost=0.25),
     ),
     "openlit_defaults": (openlit(), openlit(gen_ai__request__temperature=0.3, gen_ai__request__seed=7)),
-    "openai_agents_zeros": (made(ZEROS, scope=BRIDGE), made({**ZEROS, "gen_ai.usage.input_tokens": 5}, scope=BRIDGE)),
+    "langfuse_defaults": (
+        made(LANGFUSE, scope="langfuse-sdk"),
+        changed(made(LANGFUSE, scope="langfuse-sdk"), langfuse__observation__model__parameters='{"temperature": 0.2}'),
+    ),
+    "openai_agents_zeros": (bridged(ZEROS), bridged({**ZEROS, "gen_ai.usage.input_tokens": 5})),
     "abandoned_stream": (made(STUB), made({**STUB, "gen_ai.response.finish_reasons": ["stop"]})),
     "vercel_5_cache": (vercel_5(), captured("vercel-ai-v6/prompt_cache", "ai.generateText.doGenerate")),
 }
@@ -145,8 +158,8 @@ def test_parameters_that_differ_from_a_default_were_sent() -> None:
 
 
 def test_zeros_are_unknown_only_where_a_bridge_says_them_of_an_answer() -> None:
-    failed = msgspec.structs.replace(made(ZEROS, scope=BRIDGE), status_code=2)
-    for span, usage in ((made(ZEROS, scope=BRIDGE), None), (failed, (0, 0)), (made(ZEROS), (0, 0))):
+    failed = msgspec.structs.replace(bridged(ZEROS), status_code=2)
+    for span, usage in ((bridged(ZEROS), None), (failed, (0, 0)), (made(ZEROS), (0, 0))):
         read = said(conventions.read(span)).get("usage")
         assert (read[:2] if isinstance(read, tuple) else read) == usage
 

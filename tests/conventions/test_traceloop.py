@@ -128,9 +128,7 @@ READINGS: list[tuple[str, str, int, dict[str, object]]] = [
             "response_id": "msg_fake00505",
             "usage": (1013, 58, 0, 0, None),
             "usage_fault": True,
-            "warnings": (
-                "emitter_fault: Traceloop's Anthropic streams add the output_tokens of message_start: one or a few too many",
-            ),
+            "warnings": ("emitter_fault: Traceloop's Anthropic streams count message_start's output_tokens twice",),
             "streaming": True,
             "finish_reason": "stop",
             "params": {"max_tokens": 1024},
