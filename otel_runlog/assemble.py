@@ -12,7 +12,8 @@ import msgspec
 
 from otel_runlog.links import linked_traces
 from otel_runlog.llm_io import messages_of, previews_of
-from otel_runlog.model import LogRecord, Message, RunLog, RunStatus, Span
+from otel_runlog.logs import API_RESPONSE, loose_session
+from otel_runlog.model import LogRecord, Message, RunLog, RunStatus, Span, StepKind
 from otel_runlog.partition import Members
 from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import Key, Verdict, key_of
@@ -21,6 +22,10 @@ from otel_runlog.span import digest
 from otel_runlog.store.batch import Batch, BookEntry, MessageRow, RunRef, RunVersion, StoredLog, StoredSpan
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.traces import Traces
+from otel_runlog.tree import Node, conversation
+
+LOG_DELAY_NS = 10_000_000_000
+"""How long after a call's end its log record may say that it was made."""
 
 
 class Assembler:
@@ -70,8 +75,9 @@ class Assembler:
         """What the store has to write for all that was added."""
         batch = Batch(books=self.books)
         with_logs = {x.record.trace_id for x in self._logs if x.record.trace_id is not None}
-        known = self._traces.load(self._writer, {s.trace_id for _, _, s in self._spans} | with_logs)
-        changed = self._sort_spans(batch)
+        spoken_of = self._traces_of_loose_logs()
+        known = self._traces.load(self._writer, {s.trace_id for _, _, s in self._spans} | with_logs | spoken_of)
+        changed = self._sort_spans(batch) | spoken_of
         self._traces.load_logs(self._writer, with_logs | self._wanting_logs(changed))
         changed |= self._sort_logs(batch)
         if changed:
@@ -81,6 +87,22 @@ class Assembler:
 
     def _wanting_logs(self, trace_ids: Iterable[str]) -> set[str]:
         return {t for t in trace_ids if self._traces[t].wants_logs}
+
+    def _loose_logs(self) -> list[LogRecord]:
+        return [x.record for x in self._logs if loose_session(x.record)]
+
+    def _traces_of_loose_logs(self) -> set[str]:
+        sessions = {s for r in self._loose_logs() if (s := loose_session(r))}
+        return self._writer.traces_of_sessions(sessions) if sessions else set()
+
+    def _loose_logs_of(self, nodes: Iterable[Node]) -> list[LogRecord]:
+        """Records that name no trace: this batch's, and the store's from the time of the calls that may miss them."""
+        calls = [n for n in nodes if n.kind is StepKind.LLM and conversation(n)]
+        if not calls:
+            return []
+        since_ns, until_ns = min(n.start for n in calls), max(n.end for n in calls) + LOG_DELAY_NS
+        stored = self._writer.loose_logs(API_RESPONSE, since_ns, until_ns)
+        return [*self._loose_logs(), *(x.record for x in stored)]
 
     def _book(self, source: str) -> BookEntry:
         return self._books.setdefault(source, BookEntry(source))
@@ -126,7 +148,7 @@ class Assembler:
         before = _Before(refs, {r.run_id: r.version for r in refs if not r.is_open}, bool(traces & known), self._writer)
         states = [self._traces[t] for t in sorted(traces)]
         nodes = [n for s in states for n in s.nodes()]
-        logs = [r for s in states for r in s.logs()]
+        logs = [*(r for s in states for r in s.logs()), *self._loose_logs_of(nodes)]
         spans = {k: v for s in states for k, v in s.spans().items()}
         projected = project_nodes(nodes, self._prices, logs=logs)
         _write_runs(batch, projected, before, spans)

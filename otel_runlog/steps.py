@@ -80,7 +80,9 @@ def _step(node: Node, f: Figures, duplicates: Duplicates) -> Step:
 def _usage_source(f: Figures) -> UsageSource:
     if not f.usage:
         return UsageSource.NONE
-    return UsageSource.ROLLUP if f.rollup else UsageSource.SPAN
+    if f.rollup:
+        return UsageSource.ROLLUP
+    return UsageSource.LOG if f.reading.usage_logged else UsageSource.SPAN
 
 
 def _warnings(node: Node, f: Figures) -> list[str]:

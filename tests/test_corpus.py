@@ -18,12 +18,10 @@ NO_REASONING_COUNTS = "the emitter sends no reasoning count; input and output ar
 IN_FLIGHT = "the last call was in flight when the process was killed: it has no span"
 OVERWRITTEN = "LiteLLM left the last of several calls on the application's span, content is off"
 ESTIMATED = "the stream told no usage, and the emitter's own estimate is no count"
-NO_THOUGHTS = "the emitter's output leaves the thoughts out, flagged as emitter_fault"
 ONE_TOO_MANY = "the emitter counts one output token too many in streams, flagged as emitter_fault"
 NOT_READ_YET = "its convention is not read yet"
 
 NOT_RIGHT = {
-    "gemini-cli/cache_reasoning": NO_THOUGHTS,
     "haystack/pipeline_streaming": NO_USAGE,
     "langfuse-openai/streaming_chat_no_usage": NO_USAGE,
     "langsmith-otel/streaming_chat_no_usage": NO_USAGE,

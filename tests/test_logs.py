@@ -7,8 +7,8 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from otel_runlog.logs import API_REQUEST
-from otel_runlog.model import Attributes, CostStatus, LogRecord, Span
+from otel_runlog.logs import API_REQUEST, API_RESPONSE
+from otel_runlog.model import Attributes, AttrValue, CostStatus, LogRecord, Span, UsageSource
 from otel_runlog.pricing import PriceTable
 from otel_runlog.runs import project
 from otel_runlog.testing import MS, START_NS, TraceBuilder
@@ -73,3 +73,54 @@ def test_what_the_span_says_itself_stays() -> None:
     t = trace()
     t.spans[1].attributes["gen_ai.usage.cost"] = 0.5
     assert costs(t.spans, record(t)) == [Decimal("0.5")]
+
+
+# -- Gemini CLI: thoughts and cache stand in records that name no trace ----------------------------------
+
+
+def gemini_call(prompt: str = "s########1") -> Span:
+    call: Attributes = {
+        "gen_ai.operation.name": "llm_call",
+        "gen_ai.request.model": "gemini-2.5-flash",
+        "gen_ai.conversation.id": "s",
+        "gen_ai.prompt.name": prompt,
+        "gen_ai.usage.input_tokens": 1013,
+        "gen_ai.usage.output_tokens": 57,
+    }
+    return TraceBuilder("gemini").span("llm_call", call, duration_ms=80, scope="gemini-cli")
+
+
+def response(**changes: AttrValue) -> LogRecord:
+    attributes: Attributes = {
+        "event.name": API_RESPONSE,
+        "session.id": "s",
+        "prompt_id": "s########1",
+        "model": "gemini-2.5-flash-001",
+        "input_token_count": 1013,
+        "output_token_count": 57,
+        "cached_content_token_count": 768,
+        "thoughts_token_count": 33,
+        "finish_reasons": ["stop"],
+    }
+    return LogRecord(time_ns=START_NS + 80 * MS, attributes=attributes | changes)
+
+
+def test_a_response_tells_the_thoughts_and_what_was_cached() -> None:
+    [run] = project([gemini_call()], logs=[response(), response()], prices=PRICES)
+    [step] = run.steps
+    tokens = step.usage
+    assert (tokens.input_tokens, tokens.output_tokens) == (1013, 90)
+    assert (tokens.cache_read_tokens, tokens.reasoning_tokens) == (768, 33)
+    assert (step.usage_source, step.response_model, step.finish_reason) == (
+        UsageSource.LOG,
+        "gemini-2.5-flash-001",
+        "stop",
+    )
+    assert run.warnings == ()
+
+
+@pytest.mark.parametrize("changes", [{"prompt_id": "s########2"}, {"output_token_count": 58}, {"event.name": "x"}])
+def test_a_response_to_something_else_leaves_the_doubt(changes) -> None:
+    [run] = project([gemini_call()], logs=[response(**changes)], prices=PRICES)
+    assert run.tokens.output_tokens == 57
+    assert run.warnings == ("emitter_fault: output_tokens of Gemini CLI leave the thoughts out",)

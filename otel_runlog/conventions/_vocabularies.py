@@ -141,3 +141,9 @@ CODEX_TURN = Vocabulary(
     reasoning_tokens=("codex.turn.token_usage.reasoning_output_tokens",),
     total_tokens=("codex.turn.token_usage.total_tokens",),
 )
+GEMINI_LOG = Vocabulary(
+    input_tokens=("input_token_count",),
+    output_tokens=("output_token_count",),
+    cache_read_tokens=("cached_content_token_count",),
+    reasoning_tokens=("thoughts_token_count",),
+)

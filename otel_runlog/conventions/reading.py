@@ -14,9 +14,9 @@ class Reading(msgspec.Struct):
 
     `usage` is already in the normal form (cache inside input, reasoning inside output). `usage_cut` says that the
     numbers are only a part (a cut stream, the last call of several). `refused`: the provider refused the call, so no
-    usage is missing. `is_part`: the usage is that of the call above, of which this span is a part. `rootless`: never
-    the root of a run (create_agent, MCP servers). `total_is_no_sum`: a roll-up on this span is known not to be the sum
-    of the calls below it.
+    usage is missing. `usage_logged`: a log record told it. `is_part`: the usage is that of the call above, of which
+    this span is a part. `rootless`: never the root of a run (create_agent, MCP servers). `total_is_no_sum`: a roll-up
+    on this span is known not to be the sum of the calls below it.
     """
 
     convention: str
@@ -29,6 +29,7 @@ class Reading(msgspec.Struct):
     usage: Usage = Usage()
     usage_cut: bool = False
     usage_fault: bool = False
+    usage_logged: bool = False
     reported_usd: Decimal | None = None
     service_tier: str | None = None
     requested_tier: str | None = None
