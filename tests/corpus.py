@@ -1,4 +1,4 @@
-"""The span corpus in tests/data/corpus: real telemetry of 65 instrumentation variants, with what was truly served.
+"""The span corpus in tests/data/corpus: real telemetry of 73 instrumentation variants, with what was truly served.
 
 A file a variant: {scenario: {traces: [OTLP/JSON requests], logs: [...], truth: {tokens, runs, sessions, tool_calls}}}.
 `tokens` are (input with cache, output with reasoning, cache read, cache write, reasoning or null).

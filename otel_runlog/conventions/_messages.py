@@ -49,7 +49,7 @@ def part_text(part: AttrValue, depth: int = 0) -> str:
     if not isinstance(part, dict):
         return "" if part is None else dump(part)
     part = _bare(part)
-    if part.get("type") in BINARY_TYPES and "text" not in part:
+    if str(part.get("type")) in BINARY_TYPES and "text" not in part:
         media = part.get("mime_type") or part.get("mediaType")
         return f"[{dump(media or part['type'])}]"
     for key in TEXT_KEYS:
@@ -101,7 +101,7 @@ def _role(value: Attributes, parts: AttrValue, default: str) -> str:
 
 
 def _is_result(part: AttrValue) -> bool:
-    return isinstance(part, dict) and (part.get("type") in RESULT_TYPES or bool(WRAPPED_RESULTS & part.keys()))
+    return isinstance(part, dict) and (str(part.get("type")) in RESULT_TYPES or bool(WRAPPED_RESULTS & part.keys()))
 
 
 def _content(value: AttrValue) -> AttrValue:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import flag, items, mapping, path, text
 from otel_runlog.conventions._base import MODEL_KINDS, read_common
+from otel_runlog.conventions._errors import STATUS_IN_TEXT
 from otel_runlog.conventions._fields import params
 from otel_runlog.conventions._messages import value_of
 from otel_runlog.conventions._payloads import answer_messages, answer_of, read_content, request_messages
@@ -18,6 +19,8 @@ from otel_runlog.model import Attributes, AttrValue, Span, StepKind
 NAME = "haystack"
 PREFIX = "haystack."
 TYPE, COMPONENT = "haystack.component.type", "haystack.component.name"
+WRAPPER = "PipelineRuntimeError"
+"""Around whatever error a component raised; only its message tells which."""
 INPUTS = (
     "haystack.component.input",
     "haystack.agent.step.llm.input",
@@ -68,6 +71,8 @@ def _value(a: Attributes, keys: tuple[str, ...]) -> AttrValue:
 def _read_call(reading: Reading, a: Attributes) -> None:
     asked, said = mapping(_value(a, INPUTS)), answer_of(_value(a, OUTPUTS))
     reading.usage = said.usage
+    if (reading.error_type or "").endswith(WRAPPER):
+        reading.refused = bool(STATUS_IN_TEXT.search(reading.error_message or ""))
     reading.response_model, reading.response_id = said.model, said.id
     reading.finish_reason, reading.service_tier = said.finish_reason, said.service_tier
     reading.params = params({}, mapping(asked.get("generation_kwargs")))

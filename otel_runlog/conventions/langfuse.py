@@ -13,6 +13,7 @@ import datetime as dt
 from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import mapping, parsed, text, whole
 from otel_runlog.conventions._base import MODEL_KINDS, read_common
+from otel_runlog.conventions._errors import STATUS_IN_TEXT
 from otel_runlog.conventions._fields import params
 from otel_runlog.conventions._messages import value_of
 from otel_runlog.conventions._payloads import answer_messages, read_content, request_messages
@@ -71,13 +72,22 @@ def _read_call(reading: Reading, span: Span) -> None:
     a = span.attributes
     counted = _usage(mapping(a.get(USAGE)))
     reading.usage, reading.warnings = counted.usage, counted.warnings
-    reading.refused = reading.refused or (reading.failed and not reading.usage)
     reading.response_model = reading.response_model or text(a, (MODEL,))
     reading.finish_reason = _said(a.get(FINISH)) or reading.finish_reason
     reading.params = {**params({}, mapping(a.get(SETTINGS))), **reading.params}
     reading.time_to_first_token_ms = _first_token_ms(span)
-    reading.streaming = True if reading.time_to_first_token_ms is not None else reading.streaming
+    if reading.time_to_first_token_ms is not None:
+        reading.streaming = True
+    _read_refusal(reading)
     read_content(reading, a.get(INPUT), a.get(OUTPUT))
+
+
+def _read_refusal(reading: Reading) -> None:
+    """A failed call was refused where its message says so by a status; once the first token came it was cut."""
+    if not reading.failed or reading.usage:
+        return
+    reading.refused = not reading.streaming and bool(STATUS_IN_TEXT.search(reading.error_message or ""))
+    reading.usage_cut = not reading.refused
 
 
 def _said(value: AttrValue) -> str | None:

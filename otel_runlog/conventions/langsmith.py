@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import flag, mapping, text
 from otel_runlog.conventions._base import MODEL_KINDS, read_common
@@ -20,7 +22,7 @@ from otel_runlog.conventions._provider_usage import filled, usage_of
 from otel_runlog.conventions._tool_values import result_of
 from otel_runlog.conventions._vocabularies import GENAI
 from otel_runlog.conventions.reading import Reading, SpanMessages
-from otel_runlog.model import Attributes, AttrValue, Span, StepKind, Usage
+from otel_runlog.model import Attributes, AttrValue, Span, SpanEvent, StepKind, Usage
 
 NAME = "langsmith"
 KIND, SCOPE = "langsmith.span.kind", "langsmith"
@@ -30,6 +32,7 @@ SESSION = (f"{METADATA}session_id", f"{METADATA}thread_id", f"{METADATA}conversa
 USAGE = f"{METADATA}usage_metadata"
 REPR = re.compile(r"([A-Za-z_][\w.]*)\(")
 """An exception as Python writes it: the type stands before the bracket."""
+TYPE, MESSAGE = "exception.type", "exception.message"
 TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -42,11 +45,10 @@ def read(span: Span) -> Reading:
     """Read by langsmith.span.kind; whatever else looks like a model call is none."""
     a = span.attributes
     kind = _kinds.LANGSMITH.get((text(a, (KIND,)) or "").lower(), StepKind.OTHER)
-    reading = read_common(span, NAME, kind, (GENAI,))
+    reading = read_common(_with_real_error(span), NAME, kind, (GENAI,))
     reading.session_id = text(a, SESSION) or reading.session_id
     reading.user_id = text(a, (f"{METADATA}user_id",)) or reading.user_id
     reading.agent = text(a, (f"{METADATA}lc_agent_name",)) or reading.agent
-    _read_error(reading)
     if kind in MODEL_KINDS:
         _read_call(reading, a)
     else:
@@ -56,13 +58,19 @@ def read(span: Span) -> Reading:
     return reading
 
 
-def _read_error(reading: Reading) -> None:
+def _with_real_error(span: Span) -> Span:
     """The exporter records every error as an Exception whose message is the real one's repr and its traceback."""
-    if reading.error_type != "Exception" or not reading.error_message:
-        return
-    reading.error_message = reading.error_message.partition(TRACEBACK)[0].strip()
-    if (named := REPR.match(reading.error_message)) is not None:
-        reading.error_type = named[1]
+    return msgspec.structs.replace(span, events=tuple(map(_real_error, span.events))) if span.events else span
+
+
+def _real_error(event: SpanEvent) -> SpanEvent:
+    told = event.attributes.get(MESSAGE)
+    if event.attributes.get(TYPE) != "Exception" or not isinstance(told, str):
+        return event
+    message = told.partition(TRACEBACK)[0].strip()
+    named = REPR.match(message)
+    real: Attributes = {TYPE: named[1] if named else "Exception", MESSAGE: message}
+    return msgspec.structs.replace(event, attributes={**event.attributes, **real})
 
 
 def _read_call(reading: Reading, a: Attributes) -> None:

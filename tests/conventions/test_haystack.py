@@ -139,3 +139,12 @@ def test_generators_of_plain_text_tell_their_usage_beside_the_replies() -> None:
     )
     assert said(conventions.read(span))["usage"] == (7, 3, None, None, None)
     assert told(conventions.messages(span)) == [("output", "assistant", "Hello")]
+
+
+@pytest.mark.parametrize(
+    ("message", "refused"), [("Error: Error code: 400 - no", True), ("Error: Connection error.", False)]
+)
+def test_the_message_of_the_wrapper_says_whether_a_call_was_refused(message, refused) -> None:
+    span = captured("haystack/error_400", "haystack.component.run", 1)
+    told = msgspec.structs.replace(span, status_message=message)
+    assert ("refused" in said(conventions.read(told))) == refused

@@ -195,3 +195,12 @@ def test_an_observed_functions_keyword_arguments_are_what_it_was_asked() -> None
         ("input", "tool", '{"city":"Paris"}'),
         ("output", "tool", "Sunny in Paris"),
     ]
+
+
+def test_a_stream_that_failed_after_its_first_token_was_cut() -> None:
+    failed = changed(
+        captured("langfuse-openai/streaming_chat_no_usage", "OpenAI"), langfuse__observation__level="ERROR"
+    )
+    reading = said(conventions.read(failed))
+    assert (reading["failed"], reading["usage_cut"], reading["content"]) == (True, True, "truncated")
+    assert "refused" not in reading

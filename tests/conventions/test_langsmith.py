@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from captured import captured, changed, made, said, told
 
 from otel_runlog import conventions
-from otel_runlog.model import Attributes
+from otel_runlog.model import Attributes, SpanEvent
 from otel_runlog.runs import project
 from otel_runlog.testing import TraceBuilder
 
@@ -141,3 +142,22 @@ def test_a_chain_that_repeats_its_calls_usage_does_not_count() -> None:
     trace.span("ChatOpenAI", {"langsmith.span.kind": "llm", **model}, parent=root)
     (run,) = project(trace.spans)
     assert (run.llm_calls, run.tokens.input_tokens) == (1, 100)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("RemoteProtocolError('peer closed connection')", {"refused": None, "usage_cut": True, "failed": True}),
+        ("CancelledError()", {"refused": None, "usage_cut": True, "failed": None}),
+        ("RateLimitError('Error code: 429')", {"refused": True, "usage_cut": None, "failed": True}),
+    ],
+)
+def test_the_real_error_says_whether_a_call_was_refused_or_cut(error, expected) -> None:
+    told: Attributes = {
+        "exception.type": "Exception",
+        "exception.message": f"{error}Traceback (most recent call last):",
+    }
+    attributes: Attributes = {"langsmith.span.kind": "llm", "gen_ai.request.model": "m"}
+    span = msgspec.structs.replace(made(attributes), status_code=2, events=(SpanEvent("exception", attributes=told),))
+    reading = said(conventions.read(span))
+    assert {name: reading.get(name) for name in expected} == expected
