@@ -179,14 +179,14 @@ def _models(steps: list[Step]) -> tuple[str, ...]:
     return tuple(sorted({s.model for s in steps if s.model}))
 
 
-def _cost(costs: list[Cost], *, missing: int, replayed: bool) -> Cost | None:
-    """CONTRACT, cost_status of a run; None where there was nothing to price."""
+def _cost(costs: list[Cost], *, missing: int, replayed: bool) -> Cost:
+    """CONTRACT, cost_status of a run: `unpriced` where nothing has a price, also where there was nothing to price."""
     if replayed:
         return Cost(Decimal(0), CostStatus.REPLAYED)
     priced = [c for c in costs if c.status in TRUSTED]
     lacking = missing + sum(c.status is CostStatus.UNPRICED for c in costs)
     if not priced:
-        return Cost(status=CostStatus.UNPRICED) if lacking else None
+        return Cost(status=CostStatus.UNPRICED)
     statuses = {c.status for c in priced}
     status = next(iter(statuses)) if len(statuses) == 1 else CostStatus.MIXED
     tables = {(c.table, c.version) for c in priced if c.table}

@@ -224,7 +224,7 @@ def test_a_call_takes_reported_cost_and_finish_reason_but_no_usage_from_its_othe
         (["m-std", None], 0.1, CostStatus.PARTIAL, ["reported", "unpriced"]),
         (["unknown-model"], None, CostStatus.UNPRICED, ["unpriced"]),
         (["m-std", "unknown-model"], None, CostStatus.PARTIAL, ["estimated", "unpriced"]),
-        ([], None, None, []),
+        ([], None, CostStatus.UNPRICED, []),
     ],
 )
 def test_the_cost_status_of_a_run(
