@@ -17,6 +17,7 @@ from otel_runlog.conventions import (
     google_adk,
     haystack,
     known_faults,
+    laminar,
     langfuse,
     langsmith,
     litellm,
@@ -73,6 +74,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     ms_agent_framework,
     semantic_kernel,
     crewai,
+    laminar,  # before traceloop: its instrumentations began as those, and its processor stamps every span
     traceloop,  # after frameworks: its SDK stamps every span
     spring_ai,
     mcp,
