@@ -36,6 +36,14 @@ def _no_content(convention: str, setting: str, scope: str = "") -> Check:
     return Check("no_content", "doctor_no_content", text, setting, {"convention": convention, "scope": scope})
 
 
+def _no_usage(text: str, setting: str, *, emitters: str, among: bool = True, streaming: bool | None = None) -> Check:
+    """Usage is asked for by whoever sends the request: the framework, or the application."""
+    name = "no_usage_in_streams" if streaming else "no_usage"
+    return Check(name, "doctor_no_usage", text, setting, {"emitters": emitters, "among": among, "streaming": streaming})
+
+
+OPENAI_AGENTS, HAYSTACK, LANGCHAIN = "openai_agents", "haystack", "langchain"
+"""Patterns of conventions and scopes whose framework sends the request, so that its own option asks for usage."""
 GENAI_CONTENT = (
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only (or span_and_event) with "
     "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental; =true in instrumentations without that opt-in"
@@ -60,26 +68,51 @@ CHECKS = (
         "log records of Claude Code, and not one span",
         "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1 and OTEL_TRACES_EXPORTER=otlp",
     ),
-    Check(
-        "no_usage_in_streams",
-        "doctor_no_usage",
+    _no_usage(
+        "streamed model calls without token counts (openai-agents on chat completions)",
+        "ModelSettings(include_usage=True) of the agent or of RunConfig",
+        emitters=OPENAI_AGENTS,
+        streaming=True,
+    ),
+    _no_usage(
+        "model calls without token counts (Haystack tells them in content alone)",
+        "HAYSTACK_CONTENT_TRACING_ENABLED=true; of streams "
+        'generation_kwargs={"stream_options": {"include_usage": True}} of the generator too',
+        emitters=HAYSTACK,
+    ),
+    _no_usage(
+        "streamed model calls without token counts (LangChain)",
+        "ChatOpenAI(stream_usage=True) (OpenAI and compatible servers)",
+        emitters=LANGCHAIN,
+        streaming=True,
+    ),
+    _no_usage(
         "streamed model calls without token counts",
         'stream_options={"include_usage": true} in the request (OpenAI and compatible servers)',
-        {"streaming": True},
+        emitters=f"{OPENAI_AGENTS}|{HAYSTACK}|{LANGCHAIN}",
+        among=False,
+        streaming=True,
     ),
-    Check(
-        "no_usage",
-        "doctor_no_usage",
+    _no_usage(
         "model calls without token counts",
         "a newer instrumentation of the model's client, or one that reports usage",
-        {"streaming": False},
+        emitters=HAYSTACK,
+        among=False,
+        streaming=False,
     ),
     Check(
         "no_model_calls",
         "doctor_no_model_calls",
-        "runs without a model call",
-        "an instrumentation of the model's client beside the framework's, such as "
-        "opentelemetry-instrumentation-genai-openai",
+        "runs of agents or tools without a model call, in none of their runs",
+        "an instrumentation of the model's client beside the framework's: pip install "
+        "opentelemetry-instrumentation-genai-openai (OpenAI and compatible servers), "
+        "opentelemetry-instrumentation-genai-anthropic or opentelemetry-instrumentation-google-genai",
+    ),
+    Check(
+        "litellm_on_parent",
+        "doctor_litellm_parent",
+        "spans of the application that LiteLLM wrote its calls on, each over the one before",
+        "USE_OTEL_LITELLM_REQUEST_SPAN=true",
     ),
     Check(
         "double",
@@ -92,7 +125,8 @@ CHECKS = (
         "double",
         "doctor_double",
         "model calls that two instrumentations report (each counts once)",
-        "remove one of the two: it costs time and space",
+        "remove one of the two, under opentelemetry-instrument by OTEL_PYTHON_DISABLED_INSTRUMENTATIONS=NAME: "
+        "it costs time and space",
         {"native": False},
     ),
     Check(
@@ -100,6 +134,12 @@ CHECKS = (
         "doctor_dropped",
         "spans that lost attributes or events to the SDK's limits",
         "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=4096 and OTEL_SPAN_EVENT_COUNT_LIMIT=4096 (unset is 128)",
+    ),
+    Check(
+        "cut_content",
+        "doctor_cut_content",
+        "model calls whose messages were cut at a length",
+        "no OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT and no OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT (unset is no limit)",
     ),
     Check(
         "no_root",

@@ -13,6 +13,7 @@ from otel_runlog.otlp.wire import Encoding, Signal
 
 START_NS = 1_793_880_000_000_000_000
 GENAI = "opentelemetry.instrumentation.genai.openai"
+AGENTS_BRIDGE = "opentelemetry.instrumentation.genai.openai_agents"
 WHOLE = {
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": "openai",
@@ -35,13 +36,13 @@ def attributes(values):
     return [{"key": key, "value": value_of(value)} for key, value in values.items() if value is not None]
 
 
-def span(number=1, parent=None, scope=GENAI, service="shop", dropped=0, **changes):
+def span(number=1, parent=None, *, scope=GENAI, service="shop", dropped=0, name="chat", trace="7a" * 16, **changes):
     """A model call with all there can be, some of it changed; None takes an attribute away."""
     body = {
-        "traceId": "7a" * 16,
+        "traceId": trace,
         "spanId": f"{number:016x}",
         "parentSpanId": parent and f"{parent:016x}",
-        "name": "chat",
+        "name": name,
         "kind": 3,
         "startTimeUnixNano": str(START_NS + number * 1000),
         "endTimeUnixNano": str(START_NS + 1_000_000_000 - number * 1000),
@@ -77,6 +78,9 @@ def test_a_call_with_all_there_can_be_misses_nothing(tmp_path):
 
 NO_CONTENT = {"gen_ai.input.messages": None, "gen_ai.output.messages": None}
 NO_USAGE = {"gen_ai.usage.input_tokens": None, "gen_ai.usage.output_tokens": None}
+NO_ANSWERED_TOKENS = {"gen_ai.usage.input_tokens": 0, "gen_ai.usage.output_tokens": 0}
+CUT_MESSAGES = '[{"role":"assistant","parts":[{"type":"text","content":"The answer is cut after a lengt'
+LITELLM = {"litellm.call_id": "c1", "gen_ai.cost.total_cost": "0.1"}
 
 
 @pytest.mark.parametrize(
@@ -87,6 +91,19 @@ NO_USAGE = {"gen_ai.usage.input_tokens": None, "gen_ai.usage.output_tokens": Non
         (span(scope="com.anthropic.sdk.python", **NO_CONTENT), "no_content", "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT"),
         (span(**NO_USAGE, **{"gen_ai.request.stream": True}), "no_usage_in_streams", "include_usage"),
         (span(**NO_USAGE), "no_usage", "instrumentation"),
+        (
+            span(scope=AGENTS_BRIDGE, **NO_ANSWERED_TOKENS),
+            "no_usage_in_streams",
+            "ModelSettings(include_usage=True)",
+        ),
+        (
+            span(scope="opentelemetry.instrumentation.langchain", **NO_USAGE, **{"gen_ai.request.stream": True}),
+            "no_usage_in_streams",
+            "ChatOpenAI(stream_usage=True)",
+        ),
+        (span(scope="haystack.tracing", **NO_USAGE), "no_usage", "HAYSTACK_CONTENT_TRACING_ENABLED=true"),
+        (span(**{"gen_ai.output.messages": CUT_MESSAGES}), "cut_content", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
+        (span(name="agent run", scope="app", **LITELLM), "litellm_on_parent", "USE_OTEL_LITELLM_REQUEST_SPAN=true"),
         (span(**{"gen_ai.conversation.id": None}), "no_session", "otel_runlog.run(session_id="),
         (span(service=None), "no_service", "OTEL_SERVICE_NAME"),
         (span(service="unknown_service:python"), "no_service", "OTEL_SERVICE_NAME"),
@@ -116,6 +133,50 @@ def test_one_call_seen_by_the_sdk_and_by_an_instrumentation_is_double(tmp_path):
 
 def test_one_call_seen_by_two_instrumentations_is_double(tmp_path):
     assert found(tmp_path, span(1), span(2, parent=1, scope="other.instrumentation")) == [("double", "shop", 1)]
+
+
+def test_litellms_raw_span_below_the_applications_is_no_double(tmp_path):
+    raw = {key: None for key in WHOLE if key != "gen_ai.conversation.id"} | {
+        "llm.openai.usage": "{'prompt_tokens': 1000, 'completion_tokens': 100}",
+        "llm.openai.id": "chatcmpl-1",
+    }
+    parent = span(1, name="agent run", scope="app", **LITELLM, **{"gen_ai.response.id": "chatcmpl-1"})
+    child = span(2, parent=1, name="raw_gen_ai_request", scope="litellm", **raw)
+    findings = {check: number for check, _, number in found(tmp_path, parent, child)}
+    assert findings["litellm_on_parent"] == 1
+    assert "double" not in findings
+
+
+AGENT = {"gen_ai.operation.name": "invoke_agent", **NO_USAGE}
+
+
+def test_an_agent_whose_other_runs_have_model_calls_is_instrumented(tmp_path):
+    silent = span(1, trace="7b" * 16, **AGENT, **{"gen_ai.agent.name": "planner"})
+    told = span(1, **AGENT, **{"gen_ai.agent.name": "planner"}), span(2, parent=1)
+    assert "no_model_calls" not in {check for check, _, _ in found(tmp_path, silent, *told)}
+
+
+def test_agents_without_a_model_call_in_any_run_are_named_with_their_runs(tmp_path):
+    mute = {**AGENT, "gen_ai.agent.name": "crew"}
+    spans = [span(1, trace="7b" * 16, **mute), span(1, trace="7c" * 16, **mute), span(1)]
+    [finding] = [f for f in examine(store_of(tmp_path, *spans)).findings if f.check == "no_model_calls"]
+    assert (finding.service, finding.number, finding.names) == ("shop", 2, ("crew",))
+    assert "opentelemetry-instrumentation-genai-openai" in finding.setting
+
+
+def test_a_chain_without_model_calls_may_need_none(tmp_path):
+    chain = dict.fromkeys(WHOLE) | {"openinference.span.kind": "CHAIN", "session.id": "s1"}
+    tool = dict.fromkeys(WHOLE) | {"openinference.span.kind": "RETRIEVER"}
+    spans = [span(1, **chain), span(2, parent=1, **tool)]
+    assert "no_model_calls" not in {check for check, _, _ in found(tmp_path, *spans)}
+
+
+def test_each_call_without_usage_is_found_once(tmp_path):
+    scopes = (GENAI, AGENTS_BRIDGE, "opentelemetry.instrumentation.langchain", "haystack.tracing")
+    calls = [{"scope": scope, "gen_ai.request.stream": stream} for scope in scopes for stream in (None, True, False)]
+    spans = [span(trace=f"{i:032x}", **NO_USAGE, **call) for i, call in enumerate(calls, 1)]
+    numbers = [number for check, _, number in found(tmp_path, *spans) if check.startswith("no_usage")]
+    assert sorted(numbers) == [1, 1, 1, 3, 6]
 
 
 def test_every_check_has_a_query_and_says_what_to_do():

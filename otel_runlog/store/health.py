@@ -16,6 +16,8 @@ Condition: TypeAlias = Literal[
     "doctor_no_usage",
     "doctor_no_model_calls",
     "doctor_double",
+    "doctor_litellm_parent",
+    "doctor_cut_content",
     "doctor_dropped",
     "doctor_no_session",
     "doctor_no_service",
