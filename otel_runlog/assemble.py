@@ -11,7 +11,8 @@ from collections.abc import Iterable
 import msgspec
 
 from otel_runlog.links import linked_traces
-from otel_runlog.llm_io import messages_of, previews_of
+from otel_runlog.llm_io import StepMessages, messages_of, previews_of
+from otel_runlog.log_content import messages_in, tells_messages
 from otel_runlog.logs import API_RESPONSE, loose_session
 from otel_runlog.model import LogRecord, Message, RunLog, RunStatus, Span, StepKind
 from otel_runlog.partition import Members
@@ -19,7 +20,16 @@ from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import Key, Verdict, key_of
 from otel_runlog.runs import project_nodes
 from otel_runlog.span import digest
-from otel_runlog.store.batch import Batch, BookEntry, MessageRow, RunRef, RunVersion, StoredLog, StoredSpan
+from otel_runlog.store.batch import (
+    Batch,
+    BookEntry,
+    LoggedMessageRow,
+    MessageRow,
+    RunRef,
+    RunVersion,
+    StoredLog,
+    StoredSpan,
+)
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.traces import Traces
 from otel_runlog.tree import Node, conversation
@@ -141,6 +151,7 @@ class Assembler:
                     continue
                 changed.add(log.record.trace_id)
             batch.logs.append(log)
+            batch.logged_messages += _logged_rows(log.record)
         return changed
 
     def _add_runs(self, batch: Batch, changed: set[str], known: set[str]) -> None:
@@ -149,9 +160,9 @@ class Assembler:
         states = [self._traces[t] for t in sorted(traces)]
         nodes = [n for s in states for n in s.nodes()]
         logs = [*(r for s in states for r in s.logs()), *self._loose_logs_of(nodes)]
-        spans = {k: v for s in states for k, v in s.spans().items()}
+        messages = StepMessages({k: v for s in states for k, v in s.spans().items()}, logs)
         projected = project_nodes(nodes, self._prices, logs=logs)
-        _write_runs(batch, projected, before, spans)
+        _write_runs(batch, projected, before, messages)
 
     def _widen(self, changed: set[str], known: set[str]) -> tuple[set[str], list[RunRef]]:
         """The traces to project together, and the runs that the store has of them.
@@ -192,6 +203,17 @@ def _row(span: Span, direction: str, position: int, message: Message) -> Message
     )
 
 
+def _logged_rows(record: LogRecord) -> list[LoggedMessageRow]:
+    """The messages a record tells of a call; which of them count, the view decides when it is asked."""
+    if not tells_messages(record):
+        return []
+    trace_id, span_id = str(record.trace_id), str(record.span_id)
+    return [
+        LoggedMessageRow(trace_id, span_id, m.direction, m.origin, m.place, m.position, m.message.role, m.message.text)
+        for m in messages_in(record)
+    ]
+
+
 class _Before(msgspec.Struct):
     """What the store has of the runs in question: `closed` are the versions that count; `any` says it has some."""
 
@@ -207,10 +229,10 @@ class _Before(msgspec.Struct):
         return max(self.writer.versions_of(run_id), default=0) + 1 if self.any else 1
 
 
-def _write_runs(batch: Batch, projected: list[tuple[RunLog, Members]], before: _Before, spans: dict[Key, Span]) -> None:
+def _write_runs(batch: Batch, projected: list[tuple[RunLog, Members]], before: _Before, messages: StepMessages) -> None:
     """Add each run in a new version, and take back what the store had and no longer holds."""
     for run, members in projected:
-        version = _version(run, members, before.next_version(run.run_id), spans)
+        version = _version(run, members, before.next_version(run.run_id), messages)
         (batch.open if run.status is RunStatus.RUNNING else batch.closed).append(version)
         if run.run_id in before.closed:
             batch.superseded.append((run.run_id, before.closed[run.run_id]))
@@ -221,8 +243,8 @@ def _write_runs(batch: Batch, projected: list[tuple[RunLog, Members]], before: _
     batch.aliases += [(name, heir) for name, ref in gone.items() if (heir := _heir(ref, now)) is not None]
 
 
-def _version(run: RunLog, members: Members, number: int, spans: dict[Key, Span]) -> RunVersion:
-    asked, said = previews_of(run, spans)
+def _version(run: RunLog, members: Members, number: int, messages: StepMessages) -> RunVersion:
+    asked, said = previews_of(run, messages)
     times = [t for n in members.nodes for t in (n.started_ns, n.ended_ns) if t is not None]
     return RunVersion(run, number, asked, said, max(times, default=None))
 

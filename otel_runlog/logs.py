@@ -3,12 +3,11 @@
 Claude Code's api_request repeats a call's numbers and alone knows its cost. It names the interaction's span, not the
 call's: numbers and the nearest end in the same trace tell which call it was. Gemini CLI's api_response alone knows the
 thoughts and the cache; of a streamed answer it names no trace: the prompt's id, numbers and the nearest end tell.
-Nothing here counts anything twice.
+Records that tell messages say how much content a call has (see log_content). Nothing here counts anything twice.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -16,22 +15,29 @@ import msgspec
 
 from otel_runlog.conventions import claude_code, gemini_cli
 from otel_runlog.conventions._attrs import money, text
+from otel_runlog.conventions._content import WHOLE, presence
 from otel_runlog.conventions._fields import finish_reason
 from otel_runlog.conventions._usage import CLAUDE_CODE, normal_form, raw_counters
 from otel_runlog.conventions._vocabularies import GEMINI_LOG
+from otel_runlog.log_content import content_of_calls, content_with_logged, encoded, mark_of, tells_messages
 from otel_runlog.model import LogRecord, Span, StepKind, Usage
 from otel_runlog.tree import Node
 
 API_REQUEST = "claude_code.api_request"
 API_RESPONSE = "gemini_cli.api_response"
 FAULT = "emitter_fault"
-_ENCODER = msgspec.msgpack.Encoder(order="sorted")
+CALL_MARKS = ("gen_ai.", "llm.", "openinference.")
+GENAI_MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages")
 _Key: TypeAlias = tuple[str | None, int | None, int | None]
 """Where a call is, and what it says of its input and output."""
 
 
 def fills(record: LogRecord) -> bool:
     """Whether a record may say something that a span lacks."""
+    return tells_messages(record) or _tells_numbers(record)
+
+
+def _tells_numbers(record: LogRecord) -> bool:
     return _is_response(record) or (record.trace_id is not None and API_REQUEST in (record.body, record.event_name))
 
 
@@ -47,21 +53,37 @@ def loose_session(record: LogRecord) -> str | None:
 
 def may_be_filled(span: Span) -> bool:
     """Whether log records may say something that this span lacks."""
-    return claude_code.matches(span) or gemini_cli.matches(span)
+    return claude_code.matches(span) or gemini_cli.matches(span) or _may_lack_messages(span)
 
 
-def mark_of(record: LogRecord) -> bytes:
-    """What two deliveries of one record have in common."""
-    return hashlib.sha256(_ENCODER.encode(record)).digest()
+def _may_lack_messages(span: Span) -> bool:
+    """Whether a span may be a model call's and has not all of prompt and answer under today's names."""
+    names = "\n".join(span.attributes)
+    if not any(mark in names for mark in CALL_MARKS):
+        return False
+    return any(presence(span.attributes.get(k)) != WHOLE for k in GENAI_MESSAGES)
 
 
 def fill_from_logs(nodes: Sequence[Node], logs: Iterable[LogRecord]) -> None:
     """Set each node's reading to its own, with what the records of its call add. A record given twice fills once."""
     for node in nodes:
         node.reading = node.own
-    records = {mark_of(r): r for r in logs if fills(r)}
-    if not records:
-        return
+    logs = list(logs)
+    records = {mark_of(encoded(r)): r for r in logs if _tells_numbers(r)}
+    if records:
+        _fill_numbers(nodes, records)
+    _fill_content(nodes, logs)
+
+
+def _fill_content(nodes: Sequence[Node], logs: Iterable[LogRecord]) -> None:
+    told = content_of_calls(logs)
+    for node in nodes if told else ():
+        reading, logged = node.reading, told.get((node.trace_id, node.span_id))
+        if reading is not None and reading.kind is StepKind.LLM and logged is not None:
+            node.reading = msgspec.structs.replace(reading, content=content_with_logged(reading, logged))
+
+
+def _fill_numbers(nodes: Sequence[Node], records: dict[bytes, LogRecord]) -> None:
     calls: dict[_Key, list[Node]] = {}
     for node in nodes:
         if (key := _key_of_call(node)) is not None:

@@ -15,7 +15,7 @@ from otel_runlog.agents import agents_of
 from otel_runlog.conventions._attrs import text, whole
 from otel_runlog.counting import Figures, count
 from otel_runlog.duplicates import Duplicates, find_duplicates
-from otel_runlog.llm_io import llm_io_of
+from otel_runlog.llm_io import StepMessages, llm_io_of
 from otel_runlog.logs import fill_from_logs
 from otel_runlog.model import (
     Cost,
@@ -77,7 +77,8 @@ def project_with_llm_io(
     records = [*logs, *getattr(spans, "logs", ())]
     distinct = {key_of(s): s for s in resolve(spans)}
     runs = project_nodes([node_of(s) for s in distinct.values()], prices, now=now, logs=records)
-    return [(run, llm_io_of(run, distinct)) for run, _ in runs]
+    messages = StepMessages(distinct, records)
+    return [(run, llm_io_of(run, messages)) for run, _ in runs]
 
 
 def project_nodes(

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from otel_runlog.logs import fills, mark_of, may_be_filled
+from otel_runlog.log_content import encoded, mark_of
+from otel_runlog.logs import fills, may_be_filled
 from otel_runlog.model import LogRecord, Span
 from otel_runlog.resolve import Key, Resolver, Verdict, key_of
 from otel_runlog.store.writer import StoreWriter
@@ -43,13 +44,15 @@ class TraceState:
 
     def offer_log(self, record: LogRecord) -> bool:
         """Take a log record in; False where it came before. Only what can fill a span is kept."""
-        mark = mark_of(record)
+        content = encoded(record)
+        mark = mark_of(content)
         if mark in self._log_marks:
             return False
         self._log_marks.add(mark)
         self.size_bytes += BYTES_PER_LOG
         if fills(record):
             self._logs.append(record)
+            self.size_bytes += len(content)
         return True
 
     def nodes(self) -> list[Node]:

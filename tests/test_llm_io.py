@@ -7,7 +7,7 @@ import json
 import pytest
 
 from otel_runlog import conventions
-from otel_runlog.llm_io import llm_io_of, messages_of, previews_of
+from otel_runlog.llm_io import StepMessages, llm_io_of, messages_of, previews_of
 from otel_runlog.model import Attributes, Content, RunLog, Span
 from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import key_of
@@ -29,7 +29,7 @@ def said(**texts: str) -> Attributes:
 
 def previews(t: TraceBuilder) -> tuple[str | None, str | None]:
     [run] = project(t.spans, prices=PRICES)
-    return previews_of(run, {key_of(s): s for s in t.spans})
+    return previews_of(run, StepMessages({key_of(s): s for s in t.spans}))
 
 
 def test_one_llm_io_a_counted_llm_step_in_order_also_without_content() -> None:
@@ -60,7 +60,7 @@ def test_two_calls_of_one_span_id_keep_their_own_messages() -> None:
     t.chat("m", said(user="one"), parent=a)
     t.chat("m", said(user="two"), parent=a).span_id = t.spans[1].span_id
     [run] = project(t.spans, prices=PRICES)
-    ios = llm_io_of(run, {key_of(s): s for s in t.spans})
+    ios = llm_io_of(run, StepMessages({key_of(s): s for s in t.spans}))
     assert [io.input[0].text for io in ios] == ["one", "two"]
 
 
@@ -85,7 +85,7 @@ def test_previews_are_cut_to_200_characters() -> None:
 
 
 def test_a_run_without_content_has_no_previews() -> None:
-    assert previews_of(RunLog("r"), {}) == (None, None)
+    assert previews_of(RunLog("r"), StepMessages({})) == (None, None)
 
 
 def test_messages_that_cannot_be_read_cost_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,19 @@ class MessageRow(msgspec.Struct):
     started_ns: int | None = None
 
 
+class LoggedMessageRow(msgspec.Struct):
+    """One message of a model call that a log record told; `origin` and `place` are `LoggedMessage`'s."""
+
+    trace_id: str
+    span_id: str
+    direction: str
+    origin: str
+    place: str
+    position: int
+    role: str
+    text: str
+
+
 class RunVersion(msgspec.Struct):
     """A run as it is now known, with its steps and agents.
 
@@ -105,6 +118,7 @@ class Batch(msgspec.Struct, kw_only=True):
         ended: (trace_id, span_id, started_ns) whose start records go.
         logs: Log records.
         messages: Messages of model calls; a text that was stored lately is not stored again.
+        logged_messages: Those that log records told.
         closed: Runs that are closed now; their rows stay for ever.
         open: Runs that are open now; each replaces what was open under its id.
         cleared: run_ids that are no longer open, and not closed either.
@@ -119,6 +133,7 @@ class Batch(msgspec.Struct, kw_only=True):
     ended: list[tuple[str, str, int | None]] = []
     logs: list[StoredLog] = []
     messages: list[MessageRow] = []
+    logged_messages: list[LoggedMessageRow] = []
     closed: list[RunVersion] = []
     open: list[RunVersion] = []
     cleared: list[str] = []

@@ -13,7 +13,16 @@ import msgspec
 from otel_runlog.errors import StoreError
 from otel_runlog.model import Step
 from otel_runlog.store import columns, rows
-from otel_runlog.store.batch import Batch, CallSearch, MessageRow, RunRef, RunVersion, StoredLog, StoredSpan
+from otel_runlog.store.batch import (
+    Batch,
+    CallSearch,
+    LoggedMessageRow,
+    MessageRow,
+    RunRef,
+    RunVersion,
+    StoredLog,
+    StoredSpan,
+)
 from otel_runlog.store.connection import StoreConnection, open_for_write
 from otel_runlog.store.rows import Row
 
@@ -26,6 +35,7 @@ _RUNS = [column.name for column in columns.RUNS]
 _STEPS = [column.name for column in columns.STEPS]
 _AGENTS = [column.name for column in columns.AGENTS]
 _MESSAGES = ("trace_id", "span_id", "started_ns", "direction", "position", "role", "content_id")
+_LOGGED = ("trace_id", "span_id", "direction", "origin", "place", "position", "role", "content_id")
 _CONTENTS = ("content_id", "text", "bytes")
 _SUPERSEDED = ("run_id", "version")
 _ALIASES = ("old_run_id", "run_id")
@@ -78,7 +88,7 @@ class StoreWriter:
         with self._store.transaction():
             tables.delete_replaced(batch)
             tables.append_spans(batch)
-            tables.append_messages(batch.messages)
+            tables.append_messages(batch)
             tables.append_runs("closed", batch.closed)
             tables.append_runs("open", batch.open)
             tables.append_books(batch)
@@ -171,15 +181,22 @@ class _Tables:
         self._append("open_spans", _SPANS, map(rows.pack_span, batch.start_records))
         self._append("stored_logs", _LOGS, map(rows.pack_log, batch.logs))
 
-    def append_messages(self, messages: list[MessageRow]) -> None:
+    def append_messages(self, batch: Batch) -> None:
+        names = self._store_texts(batch.messages)
+        self._append("stored_messages", _MESSAGES, map(rows.pack_message, batch.messages, names))
+        names = self._store_texts(batch.logged_messages)
+        self._append("logged_messages", _LOGGED, map(rows.pack_logged_message, batch.logged_messages, names))
+
+    def _store_texts(self, messages: Sequence[MessageRow | LoggedMessageRow]) -> list[str]:
+        """Store the messages' texts that were not stored lately; returns how they are called."""
         if not messages:
-            return
+            return []
         names = [rows.content_id(message.text) for message in messages]
         texts = {name: message.text for name, message in zip(names, messages, strict=True)}
         for name in self._recently_stored(list(texts)):
             del texts[name]
         self._append("contents", _CONTENTS, map(rows.pack_content, texts, texts.values()))
-        self._append("stored_messages", _MESSAGES, map(rows.pack_message, messages, names))
+        return names
 
     def _recently_stored(self, names: list[str]) -> set[str]:
         parameters: dict[str, object] = {"rows": _RECENT_CONTENTS, "content_ids": names}

@@ -12,5 +12,10 @@ WHERE c.content = 'none'
         FROM stored_messages AS m
         WHERE m.trace_id = c.trace_id AND m.span_id = c.span_id AND m.direction IN ('input', 'output')
     )
+    AND NOT EXISTS (
+        SELECT 1
+        FROM logged_messages AS m
+        WHERE m.trace_id = c.trace_id AND m.span_id = c.span_id AND m.direction IN ('input', 'output')
+    )
 GROUP BY r.service
 ORDER BY number DESC;

@@ -69,6 +69,18 @@ CREATE TABLE stored_messages (
     content_id VARCHAR
 );
 
+-- Messages that log records told: of a call's direction the smallest origin counts, in order of place and position.
+CREATE TABLE logged_messages (
+    trace_id VARCHAR NOT NULL,
+    span_id VARCHAR NOT NULL,
+    direction VARCHAR,
+    origin VARCHAR,
+    place VARCHAR,
+    position BIGINT,
+    role VARCHAR,
+    content_id VARCHAR
+);
+
 CREATE TABLE contents (content_id VARCHAR NOT NULL, text VARCHAR USING COMPRESSION zstd, bytes BIGINT);
 
 CREATE TABLE closed_runs (
