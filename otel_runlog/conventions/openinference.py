@@ -31,6 +31,8 @@ LIFETIME_TOTALS = (SMOLAGENTS, "pydantic-ai")
 """Scopes whose AGENT spans say what the object used since it was made, or what sub-agents used with it."""
 HANDOFF = "handoff to "
 """openai-agents passes the conversation on: no tool runs, though the span's kind says TOOL."""
+OPENAI_AGENTS = "openinference.instrumentation.openai_agents"
+NODE_ID = "graph.node.id"
 AGENT_SUFFIXES = ("._execute_core", ".run")
 METADATA, LANGCHAIN_AGENT = "metadata", '"lc_agent_name"'
 """LangChain's create_agent names its agent in the metadata of all that runs below it; its own span is a CHAIN."""
@@ -82,9 +84,15 @@ def _is_answer(span: Span) -> bool:
     return span.scope.name == SMOLAGENTS and span.attributes.get("tool.name") == FINAL_ANSWER
 
 
-def _agent_name(span: Span) -> str:
-    """graph.node.id where it is given; CrewAI's `role._execute_core` and the like are the role."""
-    name = text(span.attributes, ("graph.node.id",)) or span.name
+def _agent_name(span: Span) -> str | None:
+    """graph.node.id where it is given; CrewAI's `role._execute_core` and the like are the role.
+
+    The AGENT span of openai-agents that is no node is its trace: a name of the workflow, above all agents of it.
+    """
+    node = text(span.attributes, (NODE_ID,))
+    if node is None and span.scope.name == OPENAI_AGENTS:
+        return None
+    name = node or span.name
     for suffix in AGENT_SUFFIXES:
         name = name.removesuffix(suffix)
     return name

@@ -32,6 +32,8 @@ CACHE_OUTSIDE = "opentelemetry.instrumentation.bedrock"
 REASONING_OUTSIDE = "opentelemetry.instrumentation.google_generativeai"
 LANGCHAIN_AGENT = "traceloop.association.properties.lc_agent_name"
 """The agent of LangChain's create_agent, on all that runs below it; the span that declares it may stand beside."""
+OPENAI_AGENTS = "opentelemetry.instrumentation.openai_agents"
+"""Its workflow span is openai-agents' trace: a name that is no agent's, above all agents of it."""
 ARGUMENTS = ("gen_ai.tool.call.arguments", "traceloop.entity.input")
 RESULT = ("gen_ai.tool.call.result", "traceloop.entity.output", "mcp.response.value")
 
@@ -73,6 +75,8 @@ def _name(reading: Reading, span: Span) -> None:
         reading.tool_call_id = reading.tool_call_id or call_id_in((a.get(ARGUMENTS[0]), a.get(RESULT[0])))
         return
     name_parts(reading, span)
+    if reading.kind is StepKind.WORKFLOW and span.scope.name == OPENAI_AGENTS:
+        return
     if reading.kind in (StepKind.AGENT, StepKind.WORKFLOW):
         reading.agent = reading.agent or entity or text(a, ("traceloop.workflow.name", "crewai.agent.role"))
 

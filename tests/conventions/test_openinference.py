@@ -165,7 +165,7 @@ READINGS: list[tuple[str, str, int, dict[str, object]]] = [
         "openinference-openai-agents/handoff",
         "Agent workflow",
         0,
-        {"convention": "openinference", "kind": "agent", "agent": "Agent workflow"},
+        {"convention": "openinference", "kind": "agent"},  # the trace of openai-agents is no agent
     ),
     (
         "openinference-openai-agents/handoff",

@@ -219,7 +219,7 @@ READINGS: list[tuple[str, str, int, dict[str, object]]] = [
         "traceloop-openai-agents/workflow_two_runs",
         "Agent Workflow",
         0,
-        {"convention": "traceloop", "kind": "workflow", "agent": "Agent Workflow", "provider": "openai"},
+        {"convention": "traceloop", "kind": "workflow", "provider": "openai"},  # the trace of openai-agents is no agent
     ),
     (
         "traceloop-openai-agents@nocontent/handoff",
