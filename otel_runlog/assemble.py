@@ -19,6 +19,7 @@ from otel_runlog.partition import Members
 from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import Key, Verdict, key_of
 from otel_runlog.runs import project_nodes
+from otel_runlog.scores import scores_of_record, scores_of_span
 from otel_runlog.span import digest
 from otel_runlog.store.batch import (
     Batch,
@@ -139,6 +140,7 @@ class Assembler:
             else:
                 batch.spans.append(stored)
                 batch.messages += _message_rows(span)
+                batch.scores += scores_of_span(span)
         batch.start_records = list(started.values())
         return changed
 
@@ -152,6 +154,7 @@ class Assembler:
                 changed.add(log.record.trace_id)
             batch.logs.append(log)
             batch.logged_messages += _logged_rows(log.record)
+            batch.scores += scores_of_record(log.record)
         return changed
 
     def _add_runs(self, batch: Batch, changed: set[str], known: set[str]) -> None:

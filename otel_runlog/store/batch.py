@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from otel_runlog.model import LogRecord, RunLog, Span
+from otel_runlog.scores import Score
 
 
 class StoredSpan(msgspec.Struct):
@@ -119,6 +120,7 @@ class Batch(msgspec.Struct, kw_only=True):
         logs: Log records.
         messages: Messages of model calls; a text that was stored lately is not stored again.
         logged_messages: Those that log records told.
+        scores: Results of evaluations.
         closed: Runs that are closed now; their rows stay for ever.
         open: Runs that are open now; each replaces what was open under its id.
         cleared: run_ids that are no longer open, and not closed either.
@@ -134,6 +136,7 @@ class Batch(msgspec.Struct, kw_only=True):
     logs: list[StoredLog] = []
     messages: list[MessageRow] = []
     logged_messages: list[LoggedMessageRow] = []
+    scores: list[Score] = []
     closed: list[RunVersion] = []
     open: list[RunVersion] = []
     cleared: list[str] = []

@@ -212,6 +212,19 @@ LOGS = (
     Column("received_ns", "received_ns"),
 )
 
+SCORES = (
+    Column("mark", "mark"),
+    Column("name", "name"),
+    Column("source", "source"),
+    Column("trace_id", "trace_id"),
+    Column("span_id", "span_id"),
+    Column("response_id", "response_id"),
+    Column("value", "value"),
+    Column("label", "label"),
+    Column("explanation", "explanation"),
+    Column("time_ns", "time_ns"),
+)
+
 RUNS = (
     Column("run_id", "run.run_id"),
     Column("version", "version", derived=True),

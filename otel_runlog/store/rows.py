@@ -70,6 +70,7 @@ def packer(table: Sequence[Column]) -> Callable[[object], Row]:
 
 pack_span = packer(columns.SPANS)
 pack_log = packer(columns.LOGS)
+pack_score = packer(columns.SCORES)
 _pack_run = packer(columns.RUNS)
 _pack_step = packer(columns.STEPS)
 _pack_agent = packer(columns.AGENTS)

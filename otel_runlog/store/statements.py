@@ -16,6 +16,7 @@ VIEWS = (
     "llm_calls",
     "tool_calls",
     "messages",
+    "scores",
     "sessions",
     "agents",
     "models",

@@ -31,6 +31,7 @@ _RECENT_CONTENTS = 100_000
 
 _SPANS = [column.name for column in columns.SPANS]
 _LOGS = [column.name for column in columns.LOGS]
+_SCORES = [column.name for column in columns.SCORES]
 _RUNS = [column.name for column in columns.RUNS]
 _STEPS = [column.name for column in columns.STEPS]
 _AGENTS = [column.name for column in columns.AGENTS]
@@ -180,6 +181,7 @@ class _Tables:
         self._append("stored_spans", _SPANS, map(rows.pack_span, batch.spans))
         self._append("open_spans", _SPANS, map(rows.pack_span, batch.start_records))
         self._append("stored_logs", _LOGS, map(rows.pack_log, batch.logs))
+        self._append("stored_scores", _SCORES, map(rows.pack_score, batch.scores))
 
     def append_messages(self, batch: Batch) -> None:
         names = self._store_texts(batch.messages)

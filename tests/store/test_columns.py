@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from otel_runlog.model import AgentUsage, Cost, LogRecord, RunLog, Scope, Span, Step, Usage
+from otel_runlog.scores import Score
 from otel_runlog.store import columns
 from otel_runlog.store.writer import StoreWriter
 
@@ -11,6 +12,7 @@ TABLES = {
     "stored_spans": columns.SPANS,
     "open_spans": columns.SPANS,
     "stored_logs": columns.LOGS,
+    "stored_scores": columns.SCORES,
     "closed_runs": columns.RUNS,
     "open_runs": columns.RUNS,
     "closed_steps": columns.STEPS,
@@ -44,6 +46,7 @@ def fields(struct, prefix, nested=()):
         (columns.AGENTS, {*fields(AgentUsage, "agent", ("own", "inclusive"))}),
         (columns.AGENTS, {*fields(Usage, "agent.own"), *fields(Usage, "agent.inclusive")}),
         (columns.SPANS, {*fields(Span, "span", ("scope", "resource")), "span.resource.attributes"}),
+        (columns.SCORES, set(Score.__struct_fields__)),
         (columns.SPANS, {*fields(Scope, "span.scope")}),
         (columns.LOGS, {*fields(LogRecord, "record", ("scope", "resource")), *fields(Scope, "record.scope")}),
     ],

@@ -57,6 +57,7 @@ CONTRACT = {
         "JSON": "resource attributes events links",
     },
     "messages": {"VARCHAR": "run_id span_id direction role text content_id", "BIGINT": "position bytes"},
+    "scores": {"VARCHAR": "run_id span_id name label source explanation", "DOUBLE": "value"},
     "sessions": {
         "VARCHAR": "session_id user_id cost_status",
         "BIGINT": "run_count input_tokens output_tokens",

@@ -81,6 +81,20 @@ CREATE TABLE logged_messages (
     content_id VARCHAR
 );
 
+-- Results of evaluations as they were told; a mark may stand twice, it is one result.
+CREATE TABLE stored_scores (
+    mark VARCHAR NOT NULL,
+    name VARCHAR NOT NULL,
+    source VARCHAR,
+    trace_id VARCHAR,
+    span_id VARCHAR,
+    response_id VARCHAR,
+    value DOUBLE,
+    label VARCHAR,
+    explanation VARCHAR USING COMPRESSION zstd,
+    time_ns BIGINT
+);
+
 CREATE TABLE contents (content_id VARCHAR NOT NULL, text VARCHAR USING COMPRESSION zstd, bytes BIGINT);
 
 CREATE TABLE closed_runs (
