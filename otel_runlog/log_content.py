@@ -88,7 +88,7 @@ def messages_in(record: LogRecord) -> Iterator[LoggedMessage]:
     origin, place = _origin(record), _place(record)
     for direction in DIRECTIONS:
         for position, message in enumerate(getattr(found, direction)):
-            if message.text:
+            if message.text and not _is_hollow(message):
                 yield LoggedMessage(direction, origin, place, position, message)
 
 
@@ -96,6 +96,13 @@ def _messages(record: LogRecord) -> SpanMessages:
     if event_name(record) == DETAILS_EVENT:
         return from_attributes(_details(record))
     return event_messages([(event_name(record), _body(record))])
+
+
+def _is_hollow(message: Message) -> bool:
+    """Whether only the names of called tools are left of a message: content is off."""
+    if '"tool_calls"' not in message.raw or '"arguments"' in message.raw:
+        return False
+    return not mapping(message.raw).get("content")
 
 
 def _details(record: LogRecord) -> Attributes:
@@ -139,16 +146,19 @@ def _content(call: dict[str, list[tuple[LoggedMessage, LogRecord]]]) -> LoggedCo
         chosen = sorted(((m, r) for m, r in told if m.origin == origin), key=lambda mr: (mr[0].place, mr[0].position))
         setattr(found.messages, direction, tuple(m.message for m, _ in chosen))
         if direction == "input":
-            found.asked = _presences(chosen[0][1])[0]
+            found.asked = _presences(*chosen[0])[0]
         elif direction == "output":
-            found.said = _presences(chosen[0][1])[1]
+            found.said = _presences(*chosen[0])[1]
     return found
 
 
-def _presences(record: LogRecord) -> tuple[int, int]:
-    """How much a record that has messages has of prompt and answer."""
+def _presences(first: LoggedMessage, record: LogRecord) -> tuple[int, int]:
+    """How much of prompt and answer is told, by the first message and its record.
+
+    A prompt that begins with a tool's result begins in the middle of a conversation (see `_content.LATER_START`).
+    """
     if event_name(record) != DETAILS_EVENT:
-        return WHOLE, WHOLE
+        return ABSENT if first.message.role == "tool" else WHOLE, WHOLE
     attributes: Attributes = {k: dump(v) if isinstance(v, list | dict) else v for k, v in _details(record).items()}
     found: Found = INDEX.gather(attributes)
     return presences(Span("", "", attributes=attributes), found, *GENERIC)

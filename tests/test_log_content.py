@@ -136,6 +136,8 @@ def test_a_message_is_found_wherever_emitters_put_it(name: str, body: AttrValue,
     [
         ("gen_ai.user.message", None),
         ("gen_ai.choice", {"index": 0, "message": {"role": "assistant"}}),
+        ("gen_ai.choice", {"message": {"tool_calls": [{"id": "c1", "function": {"name": "f"}}]}}),
+        ("gen_ai.tool.message", {"id": "c1"}),
         ("gen_ai.choice", [1, {"a": None}]),
         (DETAILS, None),
         ("other", {"content": "hi"}),
@@ -152,6 +154,18 @@ def test_an_answer_alone_is_an_answer() -> None:
     assert io_of(t, conversation(span)[-1:]).completeness is Content.ANSWER
 
 
+def test_a_prompt_that_begins_with_a_tools_result_is_not_all_of_it() -> None:
+    t, span = call()
+    io = io_of(t, conversation(span)[3:])
+    assert (io.completeness, [m.text for m in io.input]) == (Content.ANSWER, ["sunny"])
+
+
+def test_an_answer_that_was_cut_short_stays_so() -> None:
+    t, span = call(**{"error.type": "ConnectionError"})
+    span.status_code = 2
+    assert io_of(t, conversation(span)).completeness is Content.TRUNCATED
+
+
 def test_records_of_other_spans_and_of_no_span_tell_nothing() -> None:
     t, span = call()
     lost = details(span)
@@ -165,10 +179,10 @@ SCENARIOS = (
     "otel-genai-openai@events/responses_tool_loop",
     "otel-openai-v2@legacy/tool_loop_in_span",
     "otel-openai-v2@events/streaming_chat",
-    "otel-openai-v2@defaults/single_chat",
+    "otel-openai-v2@defaults/tool_loop_in_span",
     "otel-genai-anthropic@events/streaming_chat",
     "otel-google-genai/multi_turn",
-    "agent-framework/tool_loop",
+    "agent-framework/tool_loop_responses_api",
     "google-adk@latest/tool_loop",
 )
 
