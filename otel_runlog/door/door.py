@@ -46,7 +46,7 @@ class Door:
         self._loading = (
             Loading(lambda: make_loader(config.db), self._on_finished, config.turn_every_s) if threaded else None
         )
-        self._metrics: RunMetrics | None = None
+        self._metrics = _run_metrics()  # now: at exit the meter provider may be gone before the last runs are loaded
         self._warned = False
         self._gave_up = False  # so that the provider's shutdown and the end of the process do not both wait
         self._writes_in_pid = 0
@@ -177,11 +177,14 @@ class Door:
                     LOGGER.exception("on_run failed for run %s", run.run_id)
 
     def _measure(self, run: RunLog) -> None:
-        if "opentelemetry.sdk.metrics" not in sys.modules:  # nobody can have set a meter provider that keeps anything
-            return
-        if self._metrics is None:
-            self._metrics = RunMetrics()
-        self._metrics.record(run)
+        self._metrics = self._metrics or _run_metrics()
+        if self._metrics is not None:
+            self._metrics.record(run)
+
+
+def _run_metrics() -> RunMetrics | None:
+    """None while nobody can have set a meter provider that keeps anything."""
+    return RunMetrics() if "opentelemetry.sdk.metrics" in sys.modules else None
 
 
 def _make_loader(db: Path) -> Loads:

@@ -22,6 +22,11 @@ def short_id(run_id: str) -> str:
     return run_id[:SHORT_ID] if _HASHED_ID.fullmatch(run_id) else run_id
 
 
+def _cost(run: RunLog) -> Cell:
+    """What the run cost; nothing where there was nothing to price."""
+    return cells.cost(run.cost_estimate) if run.llm_calls or run.step_count else Cell()
+
+
 class _RunColumn(NamedTuple):
     column: Column
     cell: Callable[[RunLog], Cell]
@@ -37,7 +42,7 @@ RUN_COLUMNS = (
     _RunColumn(Column("TOOL", right=True, rank=7), lambda run: cells.count(run.tool_calls)),
     _RunColumn(Column("TOKENS IN", right=True, rank=3), lambda run: cells.count(run.tokens.input_tokens)),
     _RunColumn(Column("OUT", right=True, rank=3), lambda run: cells.count(run.tokens.output_tokens)),
-    _RunColumn(Column("COST", right=True), lambda run: cells.cost(run.cost_estimate)),
+    _RunColumn(Column("COST", right=True), _cost),
     _RunColumn(Column("WARN", right=True, rank=5), lambda run: cells.few(len(run.warnings), "yellow")),
 )
 _COST = next(i for i, item in enumerate(RUN_COLUMNS) if item.column.title == "COST")
