@@ -24,7 +24,7 @@ def short_id(run_id: str) -> str:
 
 def _cost(run: RunLog) -> Cell:
     """What the run cost; nothing where there was nothing to price."""
-    return cells.cost(run.cost_estimate) if run.step_count else Cell()
+    return cells.cost(run.cost_estimate) if run.llm_calls or run.step_count else Cell()
 
 
 class _RunColumn(NamedTuple):
