@@ -13,7 +13,7 @@ import msgspec
 from otel_runlog.errors import OtlpError
 from otel_runlog.model import Attributes, AttrValue, LogRecord, Resource, Scope, Span, SpanEvent, SpanLink
 from otel_runlog.otlp import items, lenient_json
-from otel_runlog.otlp.items import RejectedItemError
+from otel_runlog.otlp.items import RejectedItemError, kept
 from otel_runlog.otlp.json_shapes import (
     SEVERITY_NUMBERS,
     SPAN_KINDS,
@@ -76,13 +76,7 @@ def read_spans(body: bytes, rejected: Counter[str]) -> list[Span]:
     Raises:
         OtlpError: the body is no such request.
     """
-    spans = []
-    for around, item in _span_items(body):
-        try:
-            spans.append(_span(item, around))
-        except RejectedItemError as reason:
-            rejected[str(reason)] += 1
-    return spans
+    return kept(_span, _span_items(body), rejected)
 
 
 def read_records(body: bytes, rejected: Counter[str]) -> list[LogRecord]:
@@ -91,13 +85,7 @@ def read_records(body: bytes, rejected: Counter[str]) -> list[LogRecord]:
     Raises:
         OtlpError: the body is no such request.
     """
-    records = []
-    for around, item in _record_items(body):
-        try:
-            records.append(_record(item, around))
-        except RejectedItemError as reason:
-            rejected[str(reason)] += 1
-    return records
+    return kept(_record, _record_items(body), rejected)
 
 
 def _span_items(body: bytes) -> Items:

@@ -17,7 +17,7 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 from otel_runlog.errors import OtlpError
 from otel_runlog.model import Attributes, AttrValue, LogRecord, Resource, Scope, Span, SpanEvent, SpanLink
 from otel_runlog.otlp import items
-from otel_runlog.otlp.items import RejectedItemError
+from otel_runlog.otlp.items import RejectedItemError, kept
 from otel_runlog.otlp.protowire import count_items, repair_text, sub_messages
 from otel_runlog.span import clean_ns, clean_times, note
 
@@ -42,13 +42,7 @@ def read_spans(body: bytes, rejected: Counter[str]) -> list[Span]:
     Raises:
         OtlpError: the body is no such request.
     """
-    spans = []
-    for around, data in _bounded(_items(body)):
-        try:
-            spans.append(_span(data, around))
-        except RejectedItemError as reason:
-            rejected[str(reason)] += 1
-    return spans
+    return kept(_span, _bounded(_items(body)), rejected)
 
 
 def read_records(body: bytes, rejected: Counter[str]) -> list[LogRecord]:
@@ -57,13 +51,7 @@ def read_records(body: bytes, rejected: Counter[str]) -> list[LogRecord]:
     Raises:
         OtlpError: the body is no such request.
     """
-    records = []
-    for around, data in _bounded(_items(body)):
-        try:
-            records.append(_record(data, around))
-        except RejectedItemError as reason:
-            rejected[str(reason)] += 1
-    return records
+    return kept(_record, _bounded(_items(body)), rejected)
 
 
 def _items(body: bytes) -> Iterator[tuple[_Around, bytes]]:

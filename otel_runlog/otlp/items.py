@@ -5,9 +5,16 @@ Ids are 16 and 8 bytes, never all zero (W3C Trace Context, OTLP trace.proto); va
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
 from otel_runlog.errors import OtlpError
 from otel_runlog.span import note
 
+Around = TypeVar("Around")
+Item = TypeVar("Item")
+Read = TypeVar("Read")
 TRACE_ID_BYTES = 16
 SPAN_ID_BYTES = 8
 MAX_VALUE_DEPTH = 32
@@ -18,6 +25,19 @@ _NO_SPAN = bytes(SPAN_ID_BYTES)
 
 class RejectedItemError(OtlpError):
     """A span or record that cannot be kept. Its text is the reason as it is counted."""
+
+
+def kept(
+    read: Callable[[Item, Around], Read], items: Iterable[tuple[Around, Item]], rejected: Counter[str]
+) -> list[Read]:
+    """What `read` makes of each item and what is around it; those that cannot be kept are counted by reason."""
+    found = []
+    for around, item in items:
+        try:
+            found.append(read(item, around))
+        except RejectedItemError as reason:
+            rejected[str(reason)] += 1
+    return found
 
 
 def check_ids(trace_id: bytes, span_id: bytes) -> None:
