@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from otel_runlog.assemble import Assembler
 from otel_runlog.journal.layout import Record
 from otel_runlog.loader import BYTES_PER_READ, SPANS_PER_COMMIT, Loader, take_request
-from otel_runlog.otlp.files import BadInput, RawRequest, iter_requests
+from otel_runlog.otlp.files import BadInput, RawRequest, files_in, iter_requests
 from otel_runlog.otlp.wire import Signal
 from otel_runlog.store.batch import Position
 from otel_runlog.store.writer import StoreWriter
@@ -60,7 +60,7 @@ def ingest(
     Raises:
         StoreError: the store cannot be used, or another process holds it for longer than `timeout_s`.
     """
-    files = [f for path in paths for f in _files(Path(path))]
+    files = [f for path in paths for f in files_in(Path(path))]
     report = IngestReport(bytes_total=sum(_size(f) for f in files))
     with loader.open(timeout_s) as writer:
         work = _Work(loader, writer, report, progress)
@@ -70,21 +70,14 @@ def ingest(
     return report
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """The file itself, or what a folder holds, hidden files aside; a missing path is reported by the reader."""
-    if not path.is_dir():
-        yield path
-        return
-    for found in sorted(path.rglob("*")):
-        if found.is_file() and not any(part.startswith(".") for part in found.relative_to(path).parts):
-            yield found
-
-
 def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
 def _digest(file: Path) -> str | None:
+    """What the file is called in the positions; None for what is no file: a pipe would be waited for."""
+    if not file.is_file():
+        return None
     try:
         with file.open("rb") as content:
             return "file:" + hashlib.file_digest(content, "sha256").hexdigest()
@@ -139,7 +132,7 @@ class _Work:
 
     def commit(self) -> None:
         """Write what was gathered."""
-        assembler: Assembler = self._assembler
+        assembler = self._assembler
         positions = [Position(name, offset) for name, offset in self._positions.items()]
         runs = self._loader.commit(self._writer, assembler, positions)
         self._count(assembler, {run.run_id for run in runs})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -120,3 +121,9 @@ def test_a_held_store_is_an_error_that_loads_nothing(tmp_path: Path) -> None:
         asked = subprocess.run([sys.executable, "-c", code, db, file], capture_output=True, text=True, check=False)
     assert asked.stderr.splitlines()[-1].startswith("otel_runlog.errors.StoreLockedError")
     assert stored(db) == {}
+
+
+def test_a_pipe_is_named_and_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    report = Loader(tmp_path / "runs.duckdb", prices=PRICES).ingest([tmp_path / "pipe"])
+    assert [(bad.where, bad.reason) for bad in report.bad] == [(str(tmp_path / "pipe"), "neither a file nor a folder")]

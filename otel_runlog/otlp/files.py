@@ -111,23 +111,36 @@ def iter_requests(path: str | Path, *, max_bytes: int = MAX_FILE_BYTES) -> Itera
         path: a file or folder; a missing one is a BadInput.
         max_bytes: how much of each file is read, decompressed.
     """
-    path = Path(path)
+    for file in files_in(Path(path)):
+        try:
+            yield from _iter_file(file, max_bytes)
+        except OSError as error:
+            yield BadInput(str(file), error.strerror or str(error))
+
+
+def files_in(path: Path) -> Iterator[Path]:
+    """The path itself, or all that a folder holds, by path, hidden files and links to folders left out.
+
+    What is missing or cannot be listed comes as it is, so that reading it says why.
+    """
     try:
-        yield from _iter_folder(path, max_bytes) if path.is_dir() else _iter_file(path, max_bytes)
-    except OSError as error:
-        yield BadInput(str(path), error.strerror or str(error))
-
-
-def _iter_folder(folder: Path, max_bytes: int) -> Iterator[RawRequest | BadInput]:
-    for inner in sorted(folder.iterdir()):
+        inner = sorted(path.iterdir()) if path.is_dir() else None
+    except OSError:
+        inner = None
+    if inner is None:
+        yield path
+        return
+    for found in inner:
         # A link to a folder may lead back up.
-        if not inner.name.startswith(".") and not (inner.is_symlink() and inner.is_dir()):
-            yield from iter_requests(inner, max_bytes=max_bytes)
+        if not found.name.startswith(".") and not (found.is_symlink() and found.is_dir()):
+            yield from files_in(found)
 
 
 def _iter_file(path: Path, max_bytes: int) -> Iterator[RawRequest | BadInput]:
     if not path.exists():
         yield BadInput(str(path), "no such file or folder")
+    elif path.is_dir():
+        yield BadInput(str(path), "the folder cannot be listed")
     elif not path.is_file():
         yield BadInput(str(path), "neither a file nor a folder")
     else:
