@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import weakref
@@ -31,12 +32,21 @@ class InProcess(Protocol):
 
 def hook_into_process(door: InProcess) -> None:
     """Call the door's methods at these moments, without keeping it alive."""
-    atexit.register(_call_weakly(door, lambda living: living.close()))
+    atexit.register(_call_weakly(door, _close_at_exit))
     os.register_at_fork(
         before=_call_weakly(door, lambda living: living.before_fork()),
         after_in_parent=_call_weakly(door, lambda living: living.after_fork_in_parent()),
         after_in_child=_call_weakly(door, lambda living: living.after_fork_in_child()),
     )
+
+
+def _close_at_exit(door: InProcess) -> None:
+    door.close()
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        # CPython forgets that it ends by an interrupt when code is run from a string, as named tuples and imports do
+        # while the rest is loaded: the shell would see exit code 1 instead of SIGINT. This makes it remember.
+        with contextlib.suppress(KeyboardInterrupt):
+            exec("raise KeyboardInterrupt")  # noqa: S102 - a literal
 
 
 def close_segment_in_multiprocessing(door: InProcess) -> None:
