@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
+import logging
 import os
 import stat
+import time
 from pathlib import Path
 from typing import Final
 
@@ -15,8 +18,13 @@ from otel_runlog.errors import JournalError
 
 SEGMENT_SUFFIX: Final = ".seg"
 DAMAGED_SUFFIX: Final = ".damaged"
+TEMPORARY_SUFFIX: Final = ".new"
+"""Of a segment that no reader may see yet: it has no header, or no lock."""
 FOLDER_MODE: Final = 0o700
 _NAME_PARTS: Final = 3
+_SURELY_LOCKED_S: Final = 60.0
+
+logger = logging.getLogger("otel_runlog")
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -71,8 +79,7 @@ def make_folder(folder: Path) -> None:
         found = folder.stat()
         if not stat.S_ISDIR(found.st_mode):
             raise JournalError(f"{folder} is no folder: move it away, the journal goes there")
-        if found.st_uid != os.geteuid() and os.geteuid() != 0:
-            raise JournalError(f"{folder} belongs to uid {found.st_uid}, not to uid {os.geteuid()}: use another --db")
+        _require_ours(folder, found)
         if stat.S_IMODE(found.st_mode) != FOLDER_MODE:
             folder.chmod(FOLDER_MODE)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
@@ -80,14 +87,16 @@ def make_folder(folder: Path) -> None:
 
 
 def segments(folder: Path) -> list[Segment]:
-    """The segments in `folder`, oldest first; none where there is no such folder.
+    """The segments in `folder`, oldest first; none where there is no such folder. What is no file is no segment.
 
     Raises:
-        JournalError: the folder is there but cannot be read.
+        JournalError: the folder is there but cannot be read, or it belongs to another user.
     """
     try:
+        with contextlib.suppress(FileNotFoundError):
+            _require_ours(folder, folder.stat())
         found = [_segment(path) for path in folder.glob("*" + SEGMENT_SUFFIX)]
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise JournalError(f"cannot read the journal {folder}: {error}") from error
     return sorted((segment for segment in found if segment), key=_age)
 
@@ -106,7 +115,7 @@ def is_living(path: Path) -> bool:
         JournalError: the file cannot be opened.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe is never waited for
     except OSError as error:
         raise JournalError(f"cannot open the segment {path}: {error}") from error
     try:
@@ -130,28 +139,57 @@ def retire(segment: Path) -> None:
         raise JournalError(f"cannot remove the segment {segment}: {error}") from error
 
 
-def set_aside(segment: Path) -> Path:
-    """Rename a damaged segment so that nothing reads it again; it is never deleted. Returns its new path.
+def set_aside(segment: Path) -> Path | None:
+    """Rename a damaged segment so that nothing reads it again; it is never deleted or overwritten.
+
+    Returns:
+        Its new path; None where it is gone.
 
     Raises:
         JournalError: it cannot be renamed.
     """
-    aside = segment.with_name(segment.name + DAMAGED_SUFFIX)
+    aside = _free_name(segment.with_name(segment.name + DAMAGED_SUFFIX))
     try:
         segment.rename(aside)
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise JournalError(f"cannot set the damaged segment {segment} aside: {error}") from error
     return aside
 
 
+def sweep(folder: Path) -> None:
+    """Remove the unfinished segments that killed processes left. They hold no record yet; what may live stays."""
+    for path in folder.glob("*" + TEMPORARY_SUFFIX):
+        with contextlib.suppress(OSError, JournalError):
+            found = path.stat()
+            # it is locked before its header is written, and without one it may be about to be locked
+            unlocked_for_good = found.st_size > 0 or time.time() - found.st_mtime > _SURELY_LOCKED_S
+            if unlocked_for_good and not is_living(path):
+                path.unlink()
+
+
+def _require_ours(folder: Path, found: os.stat_result) -> None:
+    if found.st_uid != os.geteuid() and os.geteuid() != 0:
+        raise JournalError(f"{folder} belongs to uid {found.st_uid}, not to uid {os.geteuid()}: use another --db")
+
+
+def _free_name(path: Path) -> Path:
+    taken = (path.with_name(f"{path.name}.{number}") for number in itertools.count(1))
+    return path if not path.exists() else next(name for name in taken if not name.exists())
+
+
 def _segment(path: Path) -> Segment | None:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
         # living before size: the size of a dead writer's segment is final.
         return Segment(path, is_living(path), path.stat().st_size)
-    except (JournalError, FileNotFoundError):
+    except (JournalError, OSError):
         if not path.exists():  # another loader retired it between the listing and now
             return None
-        raise
+        logger.warning("cannot open the journal segment %s, it stays as it is", path)
+        return None
 
 
 def _age(segment: Segment) -> tuple[int, str]:

@@ -3,8 +3,10 @@
     header  magic, version, pid, started_ns, seed, crc
     record  marker, crc, length, sequence, received_ns, signal, encoding, body
     footer  marker, crc, records, checksum (crc over the records' crcs)
+    let go  marker, crc, records, 0: all that is left of a segment whose records were dropped unread
 
-All integers are little-endian. Every crc is CRC-32 started from the segment's random `seed`, so bytes of a segment that
+All integers are little-endian. A record's crc covers what follows it, a footer's its marker too. Every crc is CRC-32
+started from the segment's random `seed`, so bytes of a segment that
 come to lie inside another one's body can never pass for a record when a reader resynchronises. The seed stands in the
 file's name too, so a damaged header does not cost the records. Sequence numbers count from 0 in every segment.
 """
@@ -23,6 +25,7 @@ MAGIC: Final = b"RUNLOGJ"
 VERSION: Final = 1
 RECORD_MARKER: Final = b"\xf1RL\x01"
 FOOTER_MARKER: Final = b"\xf1RL\xff"
+LET_GO_MARKER: Final = b"\xf1RL\xfe"
 _MARKER_START: Final = RECORD_MARKER[:3]
 MAX_BODY_BYTES: Final = 1 << 30
 """A longer body is refused by the writer; a longer length read back is damage."""
@@ -64,11 +67,15 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Footer(msgspec.Struct, frozen=True):
-    """What a clean close says: how many records stand before it, and the checksum over their crcs."""
+    """What a clean close says: how many records stand before it, and the checksum over their crcs.
+
+    `let_go`: they stood there once, and were dropped because the journal was over its limit.
+    """
 
     records: int
     checksum: int
     end_offset: int = 0
+    let_go: bool = False
 
 
 def pack_header(header: Header) -> bytes:
@@ -123,19 +130,28 @@ def unpack_record(data: bytes, at: int, seed: int, base: int = 0) -> Record | No
 def pack_footer(seed: int, footer: Footer) -> bytes:
     """The footer's bytes."""
     fields = _FOOTER.pack(footer.records, footer.checksum)
-    return FOOTER_MARKER + _CRC.pack(crc32(fields, seed)) + fields
+    marker = LET_GO_MARKER if footer.let_go else FOOTER_MARKER
+    return marker + _CRC.pack(crc32(fields, crc32(marker, seed))) + fields
 
 
 def unpack_footer(data: bytes, at: int, seed: int, base: int = 0) -> Footer | None:
     """The footer at `data[at:]`; None where there is none. `base` is the file offset of `data[0]`."""
     end = at + FOOTER_BYTES
-    if end > len(data) or not data.startswith(FOOTER_MARKER, at):
+    if end > len(data) or not data.startswith((FOOTER_MARKER, LET_GO_MARKER), at):
         return None
-    fields = data[at + _PREFIX_BYTES : end]
-    if record_crc(data, at) != crc32(fields, seed):
+    marker, fields = data[at : at + len(FOOTER_MARKER)], data[at + _PREFIX_BYTES : end]
+    if record_crc(data, at) != crc32(fields, crc32(marker, seed)):
         return None
     records, checksum = _FOOTER.unpack(fields)
-    return Footer(records, checksum, base + end)
+    return Footer(records, checksum, base + end, let_go=marker == LET_GO_MARKER)
+
+
+def is_bad_footer(data: bytes, at: int, records: int | None) -> bool:
+    """Whether the rest of `data` once was the footer after so many records. No record is as short as that."""
+    rest = len(data) - at
+    if rest == FOOTER_BYTES and _FOOTER.unpack_from(data, at + _PREFIX_BYTES)[0] == records:
+        return True
+    return rest <= FOOTER_BYTES and data.startswith(FOOTER_MARKER, at)
 
 
 def claims_more_than(data: bytes, at: int) -> bool:

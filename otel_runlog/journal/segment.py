@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from otel_runlog.journal import layout
-from otel_runlog.journal.folder import SegmentName
+from otel_runlog.journal.folder import TEMPORARY_SUFFIX, SegmentName
 from otel_runlog.journal.layout import Record
 from otel_runlog.otlp.wire import Encoding, Signal
 
 FILE_MODE: Final = 0o600
-_TEMPORARY_SUFFIX: Final = ".new"
 
 
 class _Written(NamedTuple):
@@ -49,7 +48,7 @@ class OpenSegment:
         """Make a new segment, locked and with its header before any reader can see its name."""
         header = layout.Header(os.getpid(), time.time_ns(), secrets.randbits(32))
         path = folder / str(SegmentName(header.pid, header.started_ns, header.seed))
-        temporary = path.with_suffix(_TEMPORARY_SUFFIX)
+        temporary = path.with_suffix(TEMPORARY_SUFFIX)
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
         try:
             os.fchmod(fd, FILE_MODE)  # a umask may have taken bits away
