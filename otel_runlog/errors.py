@@ -7,6 +7,7 @@ RunLogError
 ├── JournalError          a journal that cannot be written or read
 ├── StoreError            the store cannot do what was asked
 │   ├── StoreLockedError  another process holds the DuckDB file: its PID, and the way out
+│   ├── StoreInterruptedError  somebody asked for an end of the work; nothing uncommitted is kept
 │   ├── StoreDamagedError the file is no readable DuckDB database; it was left as it is
 │   └── SchemaError       the store was written by a newer version, or is no runlog store
 └── RunNotFoundError      no run, or more than one, has that id prefix
@@ -41,6 +42,10 @@ class StoreError(RunLogError):
 
 class StoreLockedError(StoreError):
     """Another process holds the DuckDB file."""
+
+
+class StoreInterruptedError(StoreError):
+    """The work was asked to end before it was done."""
 
 
 class StoreDamagedError(StoreError):

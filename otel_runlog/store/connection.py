@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import logging
 import os
-import re
 import shutil
+import stat
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,11 +18,12 @@ from typing import Self
 
 import duckdb
 
-from otel_runlog.errors import SchemaError, StoreDamagedError, StoreError, StoreLockedError
+from otel_runlog.errors import StoreError, StoreInterruptedError, StoreLockedError
 from otel_runlog.store import statements
+from otel_runlog.store.said import opening_error, using_error
 
 _RETRY_S = 0.05
-_HOLDER = re.compile(r"held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
+_SURELY_BEGUN_S = 60.0
 _BASE_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -30,13 +34,19 @@ _WRITE_SETTINGS = _BASE_SETTINGS | {
 }
 
 
+logger = logging.getLogger("otel_runlog")
+
+
 class StoreConnection:
-    """A DuckDB connection with the store attached. Not for use by several threads at once."""
+    """A DuckDB connection with the store attached. Not for use by several threads at once, `interrupt` excepted."""
 
     def __init__(self, duck: duckdb.DuckDBPyConnection, path: Path) -> None:
         """Take over a connection whose current database is the store at `path`."""
         self.duck = duck
         self.path = path
+        self._lock = threading.Lock()
+        self._is_open = True
+        self._interrupted = False
 
     def __enter__(self) -> Self:
         return self
@@ -51,6 +61,7 @@ class StoreConnection:
 
         Raises:
             StoreDamagedError: the file cannot be read any more.
+            StoreInterruptedError: `interrupt` was called.
             StoreError: DuckDB refuses for another reason.
         """
         return self._execute(query, parameters).fetchall()
@@ -62,17 +73,20 @@ class StoreConnection:
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def _execute(self, query: str, parameters: dict[str, object] | None) -> duckdb.DuckDBPyConnection:
+        self._go_on()
         try:
             return self.duck.execute(statements.query(query), parameters or {})
         except duckdb.Error as error:
-            raise _use_error(self.path, error) from error
+            raise using_error(self.path, error) from error
 
     def append(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Append rows to a table (twice as fast as unnest over parameters, a hundred times executemany).
 
         Raises:
             duckdb.Error: a value does not fit its column; no row of this call is kept.
+            StoreInterruptedError: `interrupt` was called.
         """
+        self._go_on()
         appender = self.duck.appender(table, columns=list(columns))
         try:
             appender.append_rows(rows)
@@ -84,7 +98,8 @@ class StoreConnection:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing of what happens inside."""
-        _touch_private(self.path.with_name(self.path.name + ".wal"))
+        self._go_on()
+        _touch_private(_wal(self.path))
         self.duck.begin()
         try:
             yield
@@ -94,9 +109,34 @@ class StoreConnection:
                 self.duck.rollback()
             raise
 
+    def interrupt(self) -> None:
+        """Make the statement that runs, and every later one, fail. Any thread may call it."""
+        with self._lock:
+            self._interrupted = True
+            if self._is_open:
+                self.duck.interrupt()
+
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
+        with self._lock:  # DuckDB does not survive an interrupt of a connection that is being closed
+            self._is_open = False
         self.duck.close()
+        with contextlib.suppress(OSError):  # not there, or another reader's
+            _spill_folder(self.path).rmdir()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was committed stands in the file itself, and none of it in the write-ahead log alone.
+
+        Of a log that is damaged or deleted DuckDB notices little: it replays what comes before the damage, and opens
+        the file. What stands in the log alone must therefore be kept elsewhere too.
+        """
+        wal = _wal(self.path)
+        return not wal.exists() or not wal.stat().st_size
+
+    def _go_on(self) -> None:
+        if self._interrupted:
+            raise StoreInterruptedError(f"the work on {self.path} was interrupted; what was not committed is not kept")
 
 
 def open_for_write(path: str | os.PathLike[str], timeout_s: float = 0.0) -> StoreConnection:
@@ -117,6 +157,7 @@ def open_for_write(path: str | os.PathLike[str], timeout_s: float = 0.0) -> Stor
     file = Path(path).absolute()
     if not file.exists():
         _create(file)
+    _make_private(file)
     connection = _attach_patiently(file, "attach_write", timeout_s)
     try:
         migrations.migrate(connection)
@@ -154,6 +195,7 @@ def _create(file: Path) -> None:
 
     try:
         folder = Path(tempfile.mkdtemp(prefix=f".{file.name}.", dir=file.parent))
+        lock = _lock(folder)
     except OSError as error:
         raise StoreError(f"cannot create the store {file}: {error.strerror or error}") from error
     try:
@@ -161,9 +203,44 @@ def _create(file: Path) -> None:
         with _attach(draft, "attach_new") as connection:
             migrations.migrate(connection)
         draft.chmod(0o600)
+        _set_orphan_aside(file)
         _publish(draft, file)
+        _sweep(file)
+    except OSError as error:
+        raise StoreError(f"cannot create the store {file}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _lock(folder: Path) -> int:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _sweep(file: Path) -> None:
+    """Remove the half-made stores that killed processes left beside `file`; those of living ones are locked."""
+    for folder in file.parent.glob(f".{file.name}.*/"):
+        with contextlib.suppress(OSError):
+            found = folder.stat()
+            begun = any(folder.iterdir()) or time.time() - found.st_mtime > _SURELY_BEGUN_S
+            if begun and found.st_uid == os.geteuid():
+                os.close(_lock(folder))
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _set_orphan_aside(file: Path) -> None:
+    """Keep the write-ahead log of a store that is gone apart from the new one: it is not its log."""
+    wal = _wal(file)
+    if wal.exists() and not file.exists():
+        aside = wal.with_name(f"{wal.name}.orphan-{time.time_ns()}")
+        wal.rename(aside)
+        logger.warning("%s belongs to a store that is gone; it was kept as %s", wal, aside)
 
 
 def _publish(draft: Path, file: Path) -> None:
@@ -189,52 +266,56 @@ def _attach_patiently(file: Path, statement: str, timeout_s: float) -> StoreConn
 
 def _attach(file: Path, statement: str) -> StoreConnection:
     settings = _BASE_SETTINGS if statement == "attach_read" else _WRITE_SETTINGS
-    duck = duckdb.connect(":memory:", config=settings | {"temp_directory": f"{file}.tmp"})
+    _require_file(file)
+    duck = duckdb.connect(":memory:", config=settings | {"temp_directory": str(_make_spill_folder(file))})
+    connection = StoreConnection(duck, file)
     try:
         duck.execute(statements.query(statement), [str(file)])
         duck.execute(statements.query("use_store"))
     except duckdb.Error as error:
-        duck.close()
-        raise _store_error(file, str(error)) from error
-    return StoreConnection(duck, file)
+        connection.close()
+        raise opening_error(file, str(error)) from error
+    return connection
 
 
-def _store_error(file: Path, message: str) -> StoreError:
-    if holder := _HOLDER.search(message):
-        return StoreLockedError(
-            f"{file} is held by process {holder['pid']} ({holder['program']}): stop it or wait until it lets go, "
-            "or ask its server"
-        )
-    if "Unique file handle conflict" in message:
-        return StoreLockedError(
-            f"{file} is held by process {os.getpid()} (this one): close the other store on it first"
-        )
-    if "Could not set lock" in message:
-        return StoreLockedError(f"{file} is held by another process: stop it or wait until it lets go")
-    if "Permission denied" in message or "No such file" in message:
-        return StoreError(f"cannot open the store {file}: {_first_line(message)}")
-    if "we can only read versions" in message:
-        return SchemaError(
-            f"{file} was written by a newer DuckDB than {duckdb.__version__}: upgrade the package duckdb"
-        )
-    return StoreDamagedError(
-        f"{file} is no readable DuckDB database and was left as it is ({_first_line(message)}): "
-        "move it away, or choose another file"
-    )
+def _require_file(file: Path) -> None:
+    """Opening a pipe or a device would wait for ever, or worse."""
+    if file.exists() and not file.is_file():
+        what = "a folder" if file.is_dir() else "no regular file"
+        raise StoreError(f"{file} is {what}, and was left as it is: choose another file for the store")
 
 
-def _use_error(file: Path, error: duckdb.Error) -> StoreError:
-    if isinstance(error, duckdb.IOException) or "Corrupt" in str(error):
-        return StoreDamagedError(
-            f"{file} cannot be read any more ({_first_line(str(error))}): take a copy, then move it away"
-        )
-    return StoreError(f"{file}: {_first_line(str(error))}")
-
-
-def _first_line(message: str) -> str:
-    return message.split("\n", 1)[0]
+def _make_private(file: Path) -> None:
+    """Nobody else may read prompts, whoever made the file, and with which umask."""
+    with contextlib.suppress(OSError):
+        found = file.stat()
+        if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077 and found.st_uid == os.geteuid():
+            file.chmod(stat.S_IMODE(found.st_mode) & 0o700)
+            logger.warning("%s could be read by others; its mode is now 0600", file)
 
 
 def _touch_private(file: Path) -> None:
-    """Make `file` with mode 0600 unless it is there: DuckDB would make it with the umask's."""
-    os.close(os.open(file, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    """Make `file` with mode 0600, also where it is there: DuckDB would make it with the umask's."""
+    fd = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    try:
+        if os.fstat(fd).st_mode & 0o077:
+            os.fchmod(fd, 0o600)
+    finally:
+        os.close(fd)
+
+
+def _wal(file: Path) -> Path:
+    return file.with_name(file.name + ".wal")
+
+
+def _spill_folder(file: Path) -> Path:
+    return file.with_name(file.name + ".tmp")
+
+
+def _make_spill_folder(file: Path) -> Path:
+    """Where DuckDB puts what does not fit in memory; of its own making, it would be open to others."""
+    folder = _spill_folder(file)
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700)
+        folder.chmod(0o700)
+    return folder
