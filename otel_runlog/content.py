@@ -13,9 +13,14 @@ from typing import Any, Final
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, Status
 
 from otel_runlog.config import ContentMode, Redactor
+from otel_runlog.containment import is_from_signal
+from otel_runlog.model import AttrValue
+from otel_runlog.span import plain_text, plain_value
+from otel_runlog.span_copy import CopiedSpan
 
 CONTENT_KEYS: Final = frozenset(
     {
@@ -138,8 +143,9 @@ class Filter:
 
     Args:
         content: what is kept of content attributes.
-        redact: asked for every string: attributes of the span, its events, links and resource, the items of sequences
-            (with the sequence's key), `span.name`, `event.name` and `status.message`. None leaves the value out.
+        redact: asked for every string: attributes of the span, its events, links, scope and resource, the items of
+            sequences (with the sequence's key) and of maps, `span.name`, `event.name`, `status.message`, `scope.name`
+            and `scope.version`. None leaves the value out. Keys are written as they are.
         count_failure: called where the redactor fails; the value is then left out.
     """
 
@@ -176,71 +182,73 @@ class Filter:
             value = hash_marker(value) if self.content is ContentMode.HASH else None
         return self._redacted(key, value) if self.redact is not None else value
 
-    def text(self, key: str, text: str) -> str:
+    def text(self, key: str, text: object) -> str:
         """What the redactor leaves of a span's name, an event's name or a status message."""
-        redacted = self._redacted(key, text) if self.redact is not None else text
+        redacted = self._redacted(key, plain_text(text, []))
         return redacted if isinstance(redacted, str) else ""
 
+    def scope(self, scope: InstrumentationScope | None) -> InstrumentationScope | None:
+        """The scope as it may be written; the same object where nothing of it changes."""
+        if scope is None or self.redact is None:
+            return scope
+        name, version = self.text("scope.name", scope.name), self.text("scope.version", scope.version)
+        attributes = self.attributes(scope.attributes or {})
+        if (name, version, attributes) == (scope.name, scope.version or "", dict(scope.attributes or {})):
+            return scope  # the encoder knows scopes by identity
+        return InstrumentationScope(name, version or None, scope.schema_url, attributes)
+
     def _redacted(self, key: str, value: object) -> object:
-        if isinstance(value, tuple | list):
-            return [kept for item in value if (kept := self._redacted(key, item)) is not None]
-        if isinstance(value, Mapping):
-            pairs = ((name, self._redacted(f"{key}.{name}", item)) for name, item in value.items())
+        if self.redact is None:
+            return value
+        if isinstance(value, str):
+            return self._ask(key, str.__str__(value))  # never a subclass, whose methods may do anything
+        if value is None or type(value) in (bool, int, float):
+            return value
+        return self._nested(key, plain_value(value, []))  # bounded in depth and number, and nothing foreign is left
+
+    def _nested(self, key: str, value: AttrValue) -> object:
+        if isinstance(value, list):
+            return [kept for item in value if (kept := self._nested(key, item)) is not None]
+        if isinstance(value, dict):
+            pairs = ((name, self._nested(f"{key}.{name}", item)) for name, item in value.items())
             return {name: kept for name, kept in pairs if kept is not None}
         return self._ask(key, value) if isinstance(value, str | bytes) else value
 
-    def _ask(self, key: str, value: object) -> object:
+    def _ask(self, key: str, value: str | bytes) -> str | bytes | None:
         assert self.redact is not None
         try:
             answer = self.redact(key, value)
-        except Exception:  # noqa: BLE001 - fail closed: no value, whatever the redactor's bug
+        except BaseException as error:  # fail closed: no value, whatever the redactor's bug
+            if is_from_signal(error):
+                raise
             answer = NotImplemented
-        if answer is None or isinstance(answer, str | bool | int | float | bytes):
+        if answer is None or isinstance(answer, str | bytes):
             return answer
         self.count_failure("redaction_failed")
         return None
 
 
-class FilteredSpan(ReadableSpan):
-    """A span as a filter leaves it. What was left out does not count as dropped by the SDK's limits."""
+class FilteredSpan(CopiedSpan):
+    """A span as a filter leaves it."""
 
     def __init__(self, span: ReadableSpan, wanted: Filter) -> None:
         status = span.status
         super().__init__(
+            span,
             name=wanted.text("span.name", span.name),
-            context=span.get_span_context(),
-            parent=span.parent,
             resource=wanted.resource(span.resource),
             attributes=wanted.attributes(span.attributes or {}),
             events=[_event(event, wanted) for event in span.events],
             links=[_link(link, wanted) for link in span.links],
-            kind=span.kind,
             status=Status(status.status_code, _message(status.description, wanted)),
-            start_time=span.start_time,
-            end_time=span.end_time,
-            instrumentation_scope=span.instrumentation_scope,
+            instrumentation_scope=wanted.scope(span.instrumentation_scope),
         )
-        self._dropped = (span.dropped_attributes, span.dropped_events, span.dropped_links)
-
-    @property
-    def dropped_attributes(self) -> int:
-        """What the SDK's limits left out of the original."""
-        return self._dropped[0]
-
-    @property
-    def dropped_events(self) -> int:
-        """What the SDK's limits left out of the original."""
-        return self._dropped[1]
-
-    @property
-    def dropped_links(self) -> int:
-        """What the SDK's limits left out of the original."""
-        return self._dropped[2]
 
 
 def hash_marker(value: object) -> str:
     """`sha256:` and the hex digest of the value: of a string its UTF-8, of anything else its JSON."""
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str, ensure_ascii=False)
+    plain = plain_value(value, [])
+    text = plain if isinstance(plain, str) else json.dumps(plain, sort_keys=True, default=str, ensure_ascii=False)
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

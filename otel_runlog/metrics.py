@@ -10,15 +10,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
 from typing import Final
 
 from opentelemetry import metrics
 
+from otel_runlog.containment import is_applications, warn
 from otel_runlog.model import RunLog
 
-LOGGER: Final = logging.getLogger("otel_runlog")
 REMEMBERED_RUNS: Final = 10_000
 """A run that is repaired by a late span finishes again; among so many it still counts once."""
 TOKEN_TYPES: Final = {
@@ -55,8 +54,10 @@ class RunMetrics:
             self._seen.popitem(last=False)
         try:
             self._record(run)
-        except Exception:
-            LOGGER.exception("cannot record the metrics of run %s", run.run_id)
+        except BaseException as error:  # readers, views and exporters are the application's
+            if is_applications(error):
+                raise
+            warn("cannot record the metrics of run %s: %r", run.run_id, error, exc_info=error)
 
     def _record(self, run: RunLog) -> None:
         agent = {"gen_ai.agent.name": run.agent} if run.agent else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from opentelemetry import baggage
 from opentelemetry.context import Context
@@ -12,9 +12,10 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerPro
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from otel_runlog.config import ProcessorConfig, Redactor
+from otel_runlog.containment import contain, is_applications, warn
 from otel_runlog.door import Door
+from otel_runlog.door.amend import amended, note_start
 from otel_runlog.door.door import LoaderFactory
-from otel_runlog.door.losses import LOGGER
 from otel_runlog.errors import ConfigError
 from otel_runlog.model import RunLog
 
@@ -43,11 +44,11 @@ class RunLogSpanProcessor(SpanProcessor):
     Args:
         db: the DuckDB file; the journal is the folder `<db>.journal` beside it.
         durability: `process` writes in on_end; `power` also waits for the disk; `queue` leaves writing to a thread, so
-            that kill -9 costs what still waits (64 MiB at most).
+            that kill -9 costs what still waits (64 MiB at most; what is more is written in on_end).
         loader: `thread` loads the journal in the background; `off` leaves it to the next command or process.
         content: `full`, `hash` (prompts, answers and tool data become `sha256:` and a digest) or `off` (left out).
-        redact: called as `redact(key, text)` for every string before it is written; what it returns is kept instead,
-            None keeps nothing, and so does an exception.
+        redact: called as `redact(key, text)` for every string before it is written, as in `redact=SecretPatterns()`;
+            the text it returns is kept instead. None keeps nothing, and so does an exception or any other answer.
         on_run: called with the RunLog of every run that finished, in the loader's thread.
         capture: reserved, must be None: captures are made from the store.
         provider: the provider it will be added to; limits that would cut model calls are then logged.
@@ -86,8 +87,13 @@ class RunLogSpanProcessor(SpanProcessor):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Values left out of spans because the redactor failed on them, by reason."""
+        """Values left out of spans that were kept, by reason: `redaction_failed`, `not_encodable`."""
         return {} if self._door is None else self._door.losses.values_by_reason
+
+    @property
+    def spilled(self) -> int:
+        """Spans that did not fit in the queue of durability `queue` and were written by the thread that ended them."""
+        return 0 if self._door is None else self._door.spilled
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Copy the run's id from baggage; write the start of local roots and agents."""
@@ -95,7 +101,9 @@ class RunLogSpanProcessor(SpanProcessor):
             return
         try:
             self._on_start(self._door, span, parent_context)
-        except Exception as error:  # noqa: BLE001 - never into the application
+        except BaseException as error:
+            if is_applications(error):
+                raise
             self._door.losses.count("internal_error", 0, error)
 
     def on_end(self, span: ReadableSpan) -> None:
@@ -104,8 +112,10 @@ class RunLogSpanProcessor(SpanProcessor):
             return
         try:
             if _is_sampled(span) and not self._door.is_written_twice(span):
-                self._door.end(span)
-        except Exception as error:  # noqa: BLE001 - never into the application
+                self._door.end(_amended(span))
+        except BaseException as error:
+            if is_applications(error):
+                raise
             self._door.losses.count("internal_error", 1, error)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
@@ -114,21 +124,22 @@ class RunLogSpanProcessor(SpanProcessor):
         True once journaled where another process holds the store. False where that could not be done in time, or a
         span was lost since the last call.
         """
-        return self._door is None or self._door.flush(timeout_millis / 1000)
+        return _flush(self._door, timeout_millis)
 
     def shutdown(self) -> None:
         """Write and load what is left: at most 2 s for writing and 3 s in all. Calling it again is fine."""
-        if self._door is not None:
-            self._door.close()
+        _close(self._door)
 
     def _on_start(self, door: Door, span: Span, parent_context: Context | None) -> None:
         if not _is_sampled(span) or door.is_written_twice(span):
             return
-        _copy_baggage(span, parent_context)
+        contain(lambda: _copy_baggage(span, parent_context), None)
         local_root = span.parent is None or span.parent.is_remote
         if local_root and self._label_attributes:
             span.set_attributes(self._label_attributes)
-        if local_root or _is_agent(span):
+        attributes = _attributes(span)
+        note_start(span, attributes)
+        if local_root or _is_agent(attributes):
             door.start(span)
 
 
@@ -171,19 +182,29 @@ class RunLogSpanExporter(SpanExporter):
             return SpanExportResult.SUCCESS
         try:
             written = [self._door.end(span) for span in spans if not self._door.is_written_twice(span)]
-        except Exception as error:  # noqa: BLE001 - never into the application
+        except BaseException as error:
+            if is_applications(error):
+                raise
             self._door.losses.count("internal_error", 1, error)
             return SpanExportResult.FAILURE
         return SpanExportResult.SUCCESS if all(written) else SpanExportResult.FAILURE
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """As RunLogSpanProcessor.force_flush."""
-        return self._door is None or self._door.flush(timeout_millis / 1000)
+        return _flush(self._door, timeout_millis)
 
     def shutdown(self) -> None:
         """As RunLogSpanProcessor.shutdown."""
-        if self._door is not None:
-            self._door.close()
+        _close(self._door)
+
+
+def _flush(door: Door | None, timeout_millis: float) -> bool:
+    return door is None or contain(lambda: door.flush(timeout_millis / 1000), otherwise=False)
+
+
+def _close(door: Door | None) -> None:
+    if door is not None:
+        contain(door.close, None)
 
 
 def _is_sampled(span: ReadableSpan) -> bool:
@@ -191,8 +212,16 @@ def _is_sampled(span: ReadableSpan) -> bool:
     return context is not None and context.trace_flags.sampled
 
 
-def _is_agent(span: ReadableSpan) -> bool:
-    attributes = (span.attributes or {}).copy()  # type: ignore[attr-defined]  # one lock instead of one a key
+def _attributes(span: ReadableSpan) -> dict[str, Any]:
+    attributes: dict[str, Any] = (span.attributes or {}).copy()  # type: ignore[attr-defined]  # one lock, not one a key
+    return attributes
+
+
+def _amended(span: ReadableSpan) -> ReadableSpan:
+    return contain(lambda: amended(span), span)
+
+
+def _is_agent(attributes: Mapping[str, Any]) -> bool:
     return any(attributes.get(key) in values for key, values in AGENT_ATTRIBUTES.items())
 
 
@@ -202,8 +231,9 @@ def _copy_baggage(span: Span, parent_context: Context | None) -> None:
         return
     own = span.attributes or {}
     for key, value in baggage.get_all(parent_context).items():
-        wanted = key in BAGGAGE_KEYS or key.startswith(BAGGAGE_PREFIX)
-        if wanted and key not in own and isinstance(value, str) and len(value) <= MOST_BAGGAGE_CHARACTERS:
+        if not (isinstance(key, str) and isinstance(value, str)) or len(value) > MOST_BAGGAGE_CHARACTERS:
+            continue
+        if (key in BAGGAGE_KEYS or key.startswith(BAGGAGE_PREFIX)) and key not in own:
             span.set_attribute(key, value)
 
 
@@ -217,6 +247,6 @@ def _warn_of_limits(provider: TracerProvider | None) -> None:
     most = getattr(limits, "max_span_attributes", None)
     longest = getattr(limits, "max_span_attribute_length", None)
     if most is not None and most < FEWEST_ATTRIBUTES:
-        LOGGER.warning("spans keep only %d attributes: raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT to see all usage", most)
+        warn("spans keep only %d attributes: raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT to see all usage", most)
     if longest is not None:
-        LOGGER.warning("attributes are cut to %d characters: unset OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", longest)
+        warn("attributes are cut to %d characters: unset OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", longest)

@@ -31,7 +31,7 @@ LAYERS = (
     {"span", "conventions", "pricing", "testing"},
     {"tree", "parts", "resolve", "log_content", "logs", "scores", "duplicates"}
     | {"partition", "counting", "steps", "agents", "llm_io", "runs"},
-    {"otlp", "journal", "config", "content"},
+    {"otlp", "journal", "config", "content", "containment", "redaction", "span_copy"},
     {"store"},
     {"links", "traces", "assemble", "loader", "ingest", "metrics"},
     {"door", "processor", "running", "demo", "doctor", "show"},

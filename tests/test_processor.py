@@ -1,6 +1,7 @@
 """The in-process door through a real TracerProvider: what is written, what is answered, what never reaches the app."""
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -112,13 +113,14 @@ def test_queue_writes_at_the_latest_on_flush(provider, db):
     assert names(db) == [f"s{number}" for number in range(500)]
 
 
-def test_queue_refuses_and_counts_what_does_not_fit(provider, db):
+def test_what_does_not_fit_in_the_queue_is_written_by_the_thread_that_ends_it(provider, db):
     processor = added(provider, db, durability="queue")
     processor._door._queue._most_bytes = 10_000
     provider.get_tracer("t").start_span("large", attributes={"text": "x" * 20_000}).end()
+    assert names(db) == ["large"]
     provider.get_tracer("t").start_span("small").end()
-    assert not processor.force_flush(5_000)
-    assert (names(db), processor.dropped) == (["small"], {"queue_full": 1})
+    assert processor.force_flush(5_000)
+    assert (names(db), processor.dropped, processor.spilled) == (["large", "small"], {}, 1)
 
 
 def test_starts_are_written_for_local_roots_and_agents_only(provider, db):
@@ -283,7 +285,7 @@ def test_an_interrupt_passes_through(provider, db, monkeypatch):
 
 
 def _interrupted(*arguments, **named):
-    raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 @pytest.mark.parametrize(

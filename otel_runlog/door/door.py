@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from opentelemetry.sdk.trace import ReadableSpan
 
 from otel_runlog.config import Durability, LoaderMode, ProcessorConfig, StoreConfig
+from otel_runlog.containment import is_applications, warn
 from otel_runlog.content import Filter
 from otel_runlog.door.loading import Loading, Loads
-from otel_runlog.door.losses import LOGGER, Losses
+from otel_runlog.door.loss_records import encode_losses
+from otel_runlog.door.losses import Losses
 from otel_runlog.door.process import close_segment_in_multiprocessing, hook_into_process
 from otel_runlog.door.queueing import SpanQueue
+from otel_runlog.door.salvage import salvage
+from otel_runlog.door.worker import HURRY_S
 from otel_runlog.errors import JournalError
 from otel_runlog.journal import JournalWriter, journal_folder, make_folder
 from otel_runlog.metrics import RunMetrics
@@ -50,6 +56,8 @@ class Door:
         self._warned = False
         self._gave_up = False  # so that the provider's shutdown and the end of the process do not both wait
         self._writes_in_pid = 0
+        self._writing: dict[int, object] = {}  # by thread, so that a flush can wait for what is being written
+        self.spilled = 0
         self._can_write()
         hook_into_process(self)
 
@@ -63,14 +71,18 @@ class Door:
         self._write(Signal.STARTS, span, time.time_ns())
 
     def end(self, span: ReadableSpan) -> bool:
-        """Write an ended span, or queue it; False where it was lost."""
+        """Write an ended span, or queue it; False where it was lost. What does not fit in the queue is written."""
         received_ns = time.time_ns()
         if self._queue is None:
             return self._write_end(span, received_ns)
         if self._queue.put(span, received_ns):
             return True
-        self.losses.count("queue_full")
-        return False
+        written = self._queue.spill(span, received_ns)
+        if written is None:
+            self.losses.count("queue_full", trace_id=_trace_id(span))
+            return False
+        self.spilled += int(written)
+        return written
 
     def is_written_twice(self, span: ReadableSpan) -> bool:
         """Whether a door of the same journal had this very span before; it warns once, and marks the span as had."""
@@ -85,21 +97,29 @@ class Door:
     def flush(self, timeout_s: float) -> bool:
         """Whether all that ended before is on disk and, if this process can have the store, queryable."""
         deadline = time.monotonic() + timeout_s
-        written = self._queue is None or self._queue.flush(timeout_s)
+        written = self._settled(timeout_s)
         kept = not self.losses.any_since_asked() and self._can_write()
+        if written:
+            self._tell_journal_of_losses()
         loaded = self._loading is None or self._loading.flush(deadline - time.monotonic())
         self._gave_up = False
         return written and kept and loaded
 
     def close(self) -> None:
         """Write and load what is left, within the limits of the configuration. A later span opens the door again."""
-        deadline = time.monotonic() + self.config.exit_load_s
-        if self._queue is not None and not self._queue.stop(self.config.exit_write_s):
-            LOGGER.warning("spans were still waiting to be written when the time was up")
-            return
-        self.close_segment()  # so that the loader can be done with it
+        started = time.monotonic()
+        deadline = started + self.config.exit_load_s
+        try:
+            written = self._settled(self.config.exit_write_s)
+            if not self._queue_stopped(started + self.config.exit_write_s - time.monotonic()) or not written:
+                warn("spans were still waiting to be written when the time was up")
+                return
+            self._tell_journal_of_losses()
+            self.close_segment()  # so that the loader can be done with it
+        finally:
+            self.losses.at_end()
         if self._loading is not None and not self._gave_up:
-            self._gave_up = not self._loading.flush(deadline - time.monotonic())
+            self._gave_up = not self._loading.flush(deadline - HURRY_S - time.monotonic())
             self._loading.stop(deadline - time.monotonic())
 
     def close_segment(self) -> None:
@@ -107,7 +127,7 @@ class Door:
         try:
             self._journal.close()
         except JournalError as error:
-            LOGGER.warning("%s", error)
+            warn("%s", error)
 
     def before_fork(self) -> None:
         """Wait a moment for a turn in progress."""
@@ -122,6 +142,8 @@ class Door:
     def after_fork_in_child(self) -> None:
         """Begin anew: threads, queue and what is pending are the parent's."""
         self.losses.after_fork()
+        self._writing = {}
+        self.spilled = 0
         self._gave_up = False
         if self._queue is not None:
             self._queue.after_fork()
@@ -136,23 +158,83 @@ class Door:
         return written
 
     def _write(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool:
-        ended = signal is Signal.TRACES
         try:
-            kept = self._filter.span(span) if self._filter.is_needed else span
-            body = self._encoder.encode_span(kept, end=ended)
-            self._journal.append(signal, Encoding.PROTOBUF, received_ns, body)
-            if self._writes_in_pid != os.getpid():
-                self._writes_in_pid = os.getpid()
-                close_segment_in_multiprocessing(self)
-        except JournalError as error:
-            self.losses.count("journal", int(ended), error)
+            return self._try_to_write(signal, span, received_ns)
+        except BaseException:  # the application's, see `is_applications`: the span is written before it goes on
+            self._try_to_write(signal, span, received_ns)  # if it was written before, it is a duplicate
+            raise
+
+    def _try_to_write(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool:
+        thread = threading.get_ident()
+        self._writing[thread] = object()
+        try:
+            self._append(signal, self._encoded(span, received_ns, ended=signal is Signal.TRACES), received_ns)
+        except BaseException as error:
+            if is_applications(error):
+                raise
+            reason = "journal" if isinstance(error, JournalError) else "internal_error"
+            self.losses.count(reason, int(signal is Signal.TRACES), error, _trace_id(span))
             return False
-        except Exception as error:  # noqa: BLE001 - never into the application
-            self.losses.count("internal_error", int(ended), error)
-            return False
+        finally:
+            self._writing.pop(thread, None)
         if self.losses.losing:
             self.losses.over()
+            self._tell_journal_of_losses()
         return True
+
+    def _append(self, signal: Signal, body: bytes, received_ns: int) -> None:
+        self._journal.append(signal, Encoding.PROTOBUF, received_ns, body)
+        if self._writes_in_pid != os.getpid():
+            self._writes_in_pid = os.getpid()
+            close_segment_in_multiprocessing(self)
+
+    def _encoded(self, span: ReadableSpan, received_ns: int, *, ended: bool) -> bytes:
+        try:
+            return self._encode(span, ended=ended)
+        except BaseException as error:
+            if is_applications(error):
+                raise
+        body, left_out = salvage(span, partial(self._encode, ended=ended), received_ns)
+        self.losses.count_value("not_encodable", left_out)
+        return body
+
+    def _encode(self, span: ReadableSpan, *, ended: bool) -> bytes:
+        kept = self._filter.span(span) if self._filter.is_needed else span
+        return self._encoder.encode_span(kept, end=ended)
+
+    def _tell_journal_of_losses(self) -> None:
+        """Journal the losses that it does not tell of yet; where that fails, they wait for the next time."""
+        lost = self.losses.take_unreported() if self.losses.has_unreported else []
+        if not lost:
+            return
+        try:
+            now_ns = time.time_ns()
+            self._append(Signal.LOGS, encode_losses(lost, now_ns), now_ns)
+        except BaseException as error:
+            self.losses.give_back(lost)
+            if is_applications(error):
+                raise
+            return
+        self.losses.over()
+        if self._loading is not None:
+            self._loading.notify(urgent=False)
+
+    def _settled(self, timeout_s: float) -> bool:
+        """Whether all that threads were writing, and all that was queued, is written within `timeout_s`."""
+        deadline = time.monotonic() + timeout_s
+        if self._queue is not None and not self._queue.flush(timeout_s):
+            return False
+        own = threading.get_ident()
+        waiting = {thread: write for thread, write in self._writing.copy().items() if thread != own}
+        while waiting:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.001)
+            waiting = {thread: write for thread, write in waiting.items() if self._writing.get(thread) is write}
+        return True
+
+    def _queue_stopped(self, timeout_s: float) -> bool:
+        return self._queue is None or self._queue.stop(timeout_s)
 
     def _can_write(self) -> bool:
         try:
@@ -165,7 +247,7 @@ class Door:
     def _warn_of_repetition(self) -> None:
         if not self._warned:
             self._warned = True
-            LOGGER.warning("more than one RunLogSpanProcessor or exporter writes to %s: spans count once", self.folder)
+            warn("more than one RunLogSpanProcessor or exporter writes to %s: spans count once", self.folder)
 
     def _on_finished(self, runs: list[RunLog]) -> None:
         for run in runs:
@@ -173,13 +255,18 @@ class Door:
             if self.config.on_run is not None:
                 try:
                     self.config.on_run(run)
-                except Exception:  # noqa: BLE001 - the callback is the user's
-                    LOGGER.exception("on_run failed for run %s", run.run_id)
+                except BaseException as error:  # noqa: BLE001 - the callback is the user's, the thread is ours
+                    warn("on_run failed for run %s: %r", run.run_id, error, exc_info=error)
 
     def _measure(self, run: RunLog) -> None:
         self._metrics = self._metrics or _run_metrics()
         if self._metrics is not None:
             self._metrics.record(run)
+
+
+def _trace_id(span: ReadableSpan) -> int | None:
+    context = span.get_span_context()
+    return None if context is None else context.trace_id
 
 
 def _run_metrics() -> RunMetrics | None:

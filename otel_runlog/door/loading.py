@@ -13,7 +13,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Final, Literal, Protocol, TypeAlias
 
-from otel_runlog.door.losses import LOGGER
+from otel_runlog.containment import contain, warn
 from otel_runlog.door.worker import Receipt, Worker
 from otel_runlog.model import RunLog
 
@@ -44,7 +44,10 @@ class Loaded(Protocol):
 
 
 class Loads(Protocol):
-    """What this thread needs of otel_runlog.loader.Loader."""
+    """What this thread needs of otel_runlog.loader.Loader.
+
+    Where it has an `interrupt()`, that is called from another thread and ends the turn that goes on, by an exception.
+    """
 
     def turn(self, timeout_s: float = 0.0, *, limit_s: float | None = None) -> Loaded:
         """Load what is pending in one open-write-close turn, waiting for the store and loading only so long."""
@@ -76,6 +79,8 @@ class Loading:
     _unloaded: bool
     _retry_s: float
     _told: str | None
+    _loader: Loads | None
+    _hurried: bool
 
     def __init__(
         self, make_loader: Callable[[], Loads], on_finished: Callable[[list[RunLog]], None], every_s: float
@@ -83,21 +88,22 @@ class Loading:
         self._make_loader = make_loader
         self._on_finished = on_finished
         self._every_s = every_s
+        self._barred = False  # from the store, for good
         self._worker: Worker[_Message] = Worker("otel-runlog-loader", self._body)
         self._reset()
 
     def notify(self, *, urgent: bool) -> None:
         """A record was journalled; `urgent`: a root ended, so a run may be over."""
-        if urgent and not self._urgent:
-            self._urgent = self._pending = True
-            self._worker.send(_Note.URGENT)
-        elif not self._pending:
-            self._pending = True
-            self._worker.send(_Note.PENDING)
+        if self._barred or (self._urgent if urgent else self._pending):
+            return
+        self._pending, self._urgent = True, self._urgent or urgent
+        if not self._worker.send(_Note.URGENT if urgent else _Note.PENDING):
+            self._unloaded = True  # for a flush to know
+            self._pending = self._urgent = False  # for the next record to try again
 
     def flush(self, timeout_s: float) -> bool:
         """Load what is pending now. True: it is in the store, or another process holds the store and will load it."""
-        if not self._pending and not self._unloaded:
+        if self._barred or not (self._pending or self._unloaded):
             return True
         if self._worker.is_this_thread():
             return False
@@ -105,8 +111,11 @@ class Loading:
         return self._worker.send(receipt) and receipt.wait()
 
     def stop(self, timeout_s: float) -> bool:
-        """End the thread; a later record starts another. False where it is still busy after `timeout_s`."""
-        return self._worker.stop(timeout_s)
+        """End the thread; a later record starts another. False where it is still busy after `timeout_s`.
+
+        A turn that goes on is interrupted before that, so that a commit does not hold up the end of a process.
+        """
+        return self._worker.stop(timeout_s, self._interrupt)
 
     def before_fork(self) -> None:
         """Wait a moment for a turn in progress."""
@@ -120,11 +129,24 @@ class Loading:
             self._turn_lock.release()
 
     def after_fork_in_child(self) -> None:
-        """Begin anew: what is pending is the parent's."""
+        """Begin anew: what is pending is the parent's.
+
+        Where a turn was in progress, DuckDB's handle on the store came along, and opening the store here would find
+        it: what this process and its children journal is then for others to load.
+        """
+        self._barred = self._barred or self._lock_taken_by != threading.get_ident()
         self._worker.after_fork()
         self._reset()
 
+    def _interrupt(self) -> None:
+        interrupt = getattr(self._loader, "interrupt", None)
+        if interrupt is not None:
+            self._hurried = True
+            contain(interrupt, None)
+
     def _reset(self) -> None:
+        self._loader = None
+        self._hurried = False
         self._turn_lock = threading.Lock()
         self._lock_taken_by = 0
         self._pending = False  # set by whoever journals, cleared before a turn
@@ -134,7 +156,7 @@ class Loading:
         self._told = None
 
     def _body(self, inbox: SimpleQueue[_Message | None]) -> None:
-        loader: Loads | None = None
+        self._loader = None
         not_before = 0.0
         while True:
             receipt = self._wait(inbox, not_before)
@@ -144,11 +166,10 @@ class Loading:
             self._unloaded = True  # before the others: a flush must never see all three False in between
             self._pending = self._urgent = False
             try:
-                loader = loader or self._make_loader()
-                good, rest_s = self._turn(loader, receipt)
-            except Exception as error:  # noqa: BLE001 - the spans are safe in the journal; the next turn tries again
-                loader, good, rest_s = None, False, self._longer_rest()
-                self._tell(f"cannot load the journal into the store, it stays on disk: {error!r}")
+                good, rest_s = self._turn(receipt)
+            except BaseException as error:  # noqa: BLE001 - the spans are safe in the journal; the next turn tries again
+                self._loader, good, rest_s = None, False, self._longer_rest()
+                self._tell_of(error)
             ended = time.monotonic()
             not_before = ended + max(rest_s, QUICK_TURN_S, REST_FACTOR * (ended - started))
             if receipt is not None:
@@ -170,8 +191,9 @@ class Loading:
             due = max(time.monotonic() + due_in_s, not_before)
             deadline = due if deadline is None else min(deadline, due)
 
-    def _turn(self, loader: Loads, receipt: Receipt | None) -> tuple[bool, float]:
+    def _turn(self, receipt: Receipt | None) -> tuple[bool, float]:
         """One turn; whether a flush may be content with it, and how long to rest after it."""
+        loader = self._loader = self._loader or self._make_loader()
         limit_s = LONGEST_TURN_S if receipt is None else receipt.timeout_s
         started = time.monotonic()
         with self._turn_lock:
@@ -190,7 +212,15 @@ class Loading:
         rest_s, self._retry_s = self._retry_s, min(self._retry_s * 2, LONGEST_RETRY_S)
         return rest_s
 
+    def _tell_of(self, error: BaseException) -> None:
+        if self._hurried:
+            self._hurried = False
+            self._tell("the time for loading is up: the rest stays in the journal")
+        else:
+            text = error if isinstance(error, Exception) else type(error).__name__
+            self._tell(f"cannot load the journal into the store, it stays on disk: {text!r}")
+
     def _tell(self, message: str) -> None:
         if message != self._told:
             self._told = message
-            LOGGER.warning(message)
+            warn(message)

@@ -1,13 +1,18 @@
-"""Spans that could not be kept: counted by reason, logged when loss starts and when it ends."""
+"""Spans that could not be kept: counted by reason and trace, logged when loss starts and when it ends."""
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import Counter
 from typing import Final
 
-LOGGER: Final = logging.getLogger("otel_runlog")
+from otel_runlog.containment import LOGGER, describe, warn
+from otel_runlog.door.loss_records import Loss
+
+__all__ = ["LOGGER", "MOST_TRACES", "Losses"]
+
+MOST_TRACES: Final = 1_000
+"""Losses of more traces than this, while the journal cannot be written, are only counted by reason."""
 
 
 class Losses:
@@ -16,6 +21,7 @@ class Losses:
     losing: bool
     _by_reason: Counter[str]
     _values: Counter[str]
+    _unreported: Counter[tuple[str, int | None]]
     _told: int
     _flushed: int
     _lock: threading.RLock
@@ -23,13 +29,13 @@ class Losses:
     def __init__(self) -> None:
         self.after_fork()
 
-    def count_value(self, reason: str) -> None:
-        """Count a value that was left out of a span, the span itself being kept; the first is logged."""
+    def count_value(self, reason: str, values: int = 1) -> None:
+        """Count values that were left out of a span, the span itself being kept; the first is logged."""
         with self._lock:
-            self._values[reason] += 1
-            first = self._values[reason] == 1
+            first = reason not in self._values
+            self._values[reason] += values
         if first:
-            LOGGER.warning("values are being left out of spans (%s)", reason)
+            warn("values are being left out of spans (%s)", reason)
 
     @property
     def values_by_reason(self) -> dict[str, int]:
@@ -41,14 +47,34 @@ class Losses:
         """Spans lost since the door was opened, by reason."""
         return dict(self._by_reason)
 
-    def count(self, reason: str, spans: int = 1, error: BaseException | None = None) -> None:
+    @property
+    def has_unreported(self) -> bool:
+        """Whether there are losses that `take_unreported` would give."""
+        return bool(self._unreported)
+
+    def count(
+        self, reason: str, spans: int = 1, error: BaseException | None = None, trace_id: int | None = None
+    ) -> None:
         """Count `spans` as lost; the first of a row is logged with its cause. 0 spans: none yet, but the next will."""
         with self._lock:
             if spans:
                 self._by_reason[reason] += spans
+                self._note(Loss(reason, trace_id, spans))
             starts, self.losing = not self.losing, True
         if starts:
-            LOGGER.warning("spans are being lost (%s): %s", reason, error or "no further cause is known")
+            warn("spans are being lost (%s): %s", reason, describe(error) if error else "no further cause is known")
+
+    def take_unreported(self) -> list[Loss]:
+        """The losses that the journal does not tell of yet; whoever takes them writes them or gives them back."""
+        with self._lock:
+            taken, self._unreported = self._unreported, Counter()
+        return [Loss(reason, trace_id, spans) for (reason, trace_id), spans in taken.items()]
+
+    def give_back(self, losses: list[Loss]) -> None:
+        """They could not be written."""
+        with self._lock:
+            for loss in losses:
+                self._note(loss)
 
     def over(self) -> None:
         """Something was written again: say how many were lost in between."""
@@ -57,7 +83,14 @@ class Losses:
                 return
             lost, self._told, self.losing = self._total() - self._told, self._total(), False
         if lost:
-            LOGGER.warning("writing again after %d lost spans; all in all: %s", lost, self.by_reason)
+            warn("writing again after %d lost spans; all in all: %s", lost, self.by_reason)
+
+    def at_end(self) -> None:
+        """The door closes: say how many were lost where that was not said."""
+        with self._lock:
+            lost, self._told = self._total() - self._told, self._total()
+        if lost:
+            warn("closing after %d lost spans; all in all: %s", lost, self.by_reason)
 
     def any_since_asked(self) -> bool:
         """Whether a span was lost since this was asked last."""
@@ -70,9 +103,16 @@ class Losses:
         self.losing = False
         self._by_reason = Counter()
         self._values = Counter()
+        self._unreported = Counter()
         self._told = 0
         self._flushed = 0
         self._lock = threading.RLock()
+
+    def _note(self, loss: Loss) -> None:
+        key = (loss.reason, loss.trace_id)
+        if key not in self._unreported and len(self._unreported) >= MOST_TRACES:
+            key = (loss.reason, None)
+        self._unreported[key] += loss.spans
 
     def _total(self) -> int:
         return self._by_reason.total()

@@ -8,7 +8,10 @@ import os
 import sys
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
+
+from otel_runlog.containment import contain
 
 
 class InProcess(Protocol):
@@ -61,4 +64,9 @@ def close_segment_in_multiprocessing(door: InProcess) -> None:
 
 def _call_weakly(door: InProcess, method: Callable[[InProcess], None]) -> Callable[[], None]:
     reference = weakref.ref(door)
-    return lambda: None if (living := reference()) is None else method(living)
+
+    def call() -> None:
+        if (living := reference()) is not None:
+            contain(partial(method, living), None)
+
+    return call

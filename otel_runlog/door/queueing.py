@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+import time
+from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from opentelemetry.sdk.trace import ReadableSpan
 
 from otel_runlog.door.worker import Receipt, Worker
+from otel_runlog.span import MAX_VALUE_ITEMS
 
 SPAN_BYTES: Final = 1_000
 """What a span without text weighs, about."""
 VALUE_BYTES: Final = 50
 """What an attribute weighs beside its text, about."""
+YIELD_S: Final = 0.0005
+STALLED_S: Final = 0.5
+"""A write that takes longer holds up nobody but the thread that does it."""
 
 
 class Waiting(NamedTuple):
@@ -32,21 +37,24 @@ class SpanQueue:
     """A queue bounded in bytes, emptied by a thread.
 
     Args:
-        write: called in the thread with every span and when it came; it never raises.
-        most_bytes: what does not fit is refused.
+        write: called with every span and when it came, mostly in the thread; True where the span was kept.
+        most_bytes: what does not fit is written by who brings it.
     """
 
     _waiting_bytes: int
     _lock: threading.RLock
+    _turnstile: threading.RLock
+    _busy_since: float
+    _spilling: int
 
-    def __init__(self, write: Callable[[ReadableSpan, int], object], most_bytes: int) -> None:
+    def __init__(self, write: Callable[[ReadableSpan, int], bool], most_bytes: int) -> None:
         self._write = write
         self._most_bytes = most_bytes
         self._worker: Worker[_Message] = Worker("otel-runlog-writer", self._body)
         self.after_fork()
 
     def put(self, span: ReadableSpan, received_ns: int) -> bool:
-        """Queue a span; False where it does not fit."""
+        """Queue a span; False where it does not fit, see `spill`."""
         weight = weigh(span)
         with self._lock:
             if self._waiting_bytes + weight > self._most_bytes:
@@ -56,6 +64,31 @@ class SpanQueue:
         if not self._worker.send(waiting):
             self._take(waiting)  # better late on this thread than never
         return True
+
+    def spill(self, span: ReadableSpan, received_ns: int) -> bool | None:
+        """Write a span past the queue: whether it was kept; None where the disk stands still, so nothing can be."""
+        with self._lock:
+            self._spilling += 1
+        try:
+            if not self._waited_for_turn():
+                return None
+            try:
+                self._busy_since = time.monotonic()
+                return self._write(span, received_ns)
+            finally:
+                self._turnstile.release()
+        finally:
+            with self._lock:
+                self._spilling -= 1
+
+    def _waited_for_turn(self) -> bool:
+        """Whether writes go on, so that this thread's turn came; False where one has taken STALLED_S already."""
+        while True:
+            seen = self._busy_since
+            if self._turnstile.acquire(timeout=max(seen + STALLED_S - time.monotonic(), 0.0)):
+                return True
+            if self._busy_since == seen:
+                return False
 
     def flush(self, timeout_s: float) -> bool:
         """Whether all that was put before is written within `timeout_s`."""
@@ -73,6 +106,9 @@ class SpanQueue:
         self._worker.after_fork()
         self._waiting_bytes = 0
         self._lock = threading.RLock()
+        self._turnstile = threading.RLock()
+        self._busy_since = 0.0
+        self._spilling = 0
 
     def _body(self, inbox: SimpleQueue[_Message | None]) -> None:
         while (message := inbox.get()) is not None:
@@ -82,30 +118,41 @@ class SpanQueue:
             self._take(message)
 
     def _take(self, waiting: Waiting) -> None:
-        self._write(waiting.span, waiting.received_ns)
-        with self._lock:
-            self._waiting_bytes -= waiting.weight_bytes
+        if self._spilling:
+            time.sleep(YIELD_S)  # a lock goes to whoever is awake, and that would always be this thread
+        try:
+            with self._turnstile:
+                self._busy_since = time.monotonic()
+                self._write(waiting.span, waiting.received_ns)
+        finally:
+            with self._lock:
+                self._waiting_bytes -= waiting.weight_bytes
 
 
 def weigh(span: ReadableSpan) -> int:
     """About how many bytes a span keeps in memory: its text counts in full."""
-    weight = _weigh_attributes(span.attributes)
-    for event in span.events:
-        weight += _weigh_attributes(event.attributes)
-    return weight
+    weight = _weigh(span.name) + _weigh(span.status.description) + _weigh_attributes(span.attributes)
+    weight += sum(_weigh_attributes(event.attributes) for event in span.events)
+    return weight + sum(_weigh_attributes(link.attributes) for link in span.links)
 
 
 def _weigh_attributes(attributes: Mapping[str, Any] | None) -> int:
     copy = getattr(attributes, "copy", None)  # the SDK's own mapping takes a lock for each value
-    return SPAN_BYTES + _weigh_values((copy() if copy else attributes or {}).values())
+    return SPAN_BYTES + _weigh(copy() if copy else dict(attributes or {}))
 
 
-def _weigh_values(values: Collection[Any]) -> int:
-    weight = VALUE_BYTES * len(values)
-    for value in values:
-        kind = type(value)
-        if kind is str or kind is bytes:
-            weight += len(value)
-        elif kind is tuple or kind is list:
-            weight += _weigh_values(value)
+def _weigh(value: object) -> int:
+    """Text of a value of any depth; its own loop, because nesting must not end in a RecursionError."""
+    weight, seen, waiting = 0, 0, [value]
+    while waiting and seen < MAX_VALUE_ITEMS:  # spans made by hand may hold a cycle
+        value = waiting.pop()
+        seen += 1
+        if isinstance(value, str):
+            weight += str.__len__(value) if str.isascii(value) else 4 * str.__len__(value)
+        elif isinstance(value, bytes):
+            weight += bytes.__len__(value)
+        elif isinstance(value, dict | tuple | list):
+            items = [*(value.values() if isinstance(value, dict) else value)]
+            weight += VALUE_BYTES * len(items)
+            waiting += items
     return weight

@@ -6,13 +6,15 @@ import threading
 import time
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from opentelemetry import context
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY
 
-from otel_runlog.door.losses import LOGGER
+from otel_runlog.containment import OwnThread, describe, warn
 
+HURRY_S: Final = 0.3
+"""So long before the end of its patience `stop` asks for haste."""
 _Message = TypeVar("_Message")
 
 
@@ -44,6 +46,7 @@ class Worker(Generic[_Message]):
     _thread: threading.Thread | None
     _inbox: SimpleQueue[_Message | None]
     _lock: threading.RLock
+    _told: str | None
 
     def __init__(self, name: str, body: Callable[[SimpleQueue[_Message | None]], None]) -> None:
         self._name = name
@@ -57,15 +60,23 @@ class Worker(Generic[_Message]):
         self._inbox.put(message)
         return True
 
-    def stop(self, timeout_s: float) -> bool:
-        """Let the thread end after all that was sent; False where it did not within `timeout_s`."""
+    def stop(self, timeout_s: float, hurry: Callable[[], object] | None = None) -> bool:
+        """Let the thread end after all that was sent; False where it did not within `timeout_s`.
+
+        `hurry` is called HURRY_S before the time is up.
+        """
         thread, inbox = self._thread, self._inbox
         if thread is None:
             return True
         self._thread, self._inbox = None, SimpleQueue()
         inbox.put(None)
-        if thread is not threading.current_thread():
-            thread.join(max(timeout_s, 0.0))
+        if thread is threading.current_thread():
+            return False
+        hurry_s = 0.0 if hurry is None else HURRY_S
+        thread.join(max(timeout_s - hurry_s, 0.0))
+        if thread.is_alive() and hurry is not None:
+            hurry()
+            thread.join(min(hurry_s, max(timeout_s, 0.0)))
         return not thread.is_alive()
 
     def is_this_thread(self) -> bool:
@@ -77,26 +88,32 @@ class Worker(Generic[_Message]):
         self._thread = None
         self._inbox = SimpleQueue()
         self._lock = threading.RLock()
+        self._told = None
 
     def _start(self) -> bool:
         with self._lock:
             if self._thread is None:
-                thread = threading.Thread(target=self._run, args=(self._inbox,), name=self._name, daemon=True)
+                thread = OwnThread(target=self._run, args=(self._inbox,), name=self._name, daemon=True)
                 try:
                     thread.start()
-                except RuntimeError as error:  # the interpreter is ending, or there are too many threads
-                    LOGGER.warning("cannot start the thread %s: %s", self._name, error)
+                except Exception as error:  # noqa: BLE001 - the interpreter is ending, or there are too many threads
+                    self._tell(f"cannot start the thread {self._name}, the next span tries again: {error}")
                     return False
-                self._thread = thread
+                self._thread, self._told = thread, None
             return True
+
+    def _tell(self, message: str) -> None:
+        if message != self._told:
+            self._told = message
+            warn(message)
 
     def _run(self, inbox: SimpleQueue[_Message | None]) -> None:
         context.attach(context.set_value(_SUPPRESS_INSTRUMENTATION_KEY, True))
         while True:
             try:
                 self._body(inbox)
-            except BaseException:  # noqa: BLE001 - a bug of ours must not end the thread for good
-                LOGGER.exception("the thread %s goes on after an error", self._name)
+            except BaseException as error:  # noqa: BLE001 - a bug of ours must not end the thread for good
+                warn("the thread %s goes on after an error: %s", self._name, describe(error))
                 time.sleep(1.0)
             else:
                 return

@@ -158,8 +158,8 @@ def test_the_thread_outlives_a_bug(make, turns, monkeypatch, caplog):
     loading = make(turns)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     broken = [SystemExit("a bug")]
-    original = loading._turn
-    monkeypatch.setattr(loading, "_turn", lambda *a: original(*a) if not broken else _raise(broken.pop()))
+    original = loading._wait
+    monkeypatch.setattr(loading, "_wait", lambda *a: original(*a) if not broken else _raise(broken.pop()))
     loading.notify(urgent=True)
     while broken:
         pass

@@ -1,11 +1,14 @@
 """The queue of durability `queue`: bounded in bytes, written in order."""
 
 import threading
+import time
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import SpanContext, Status, StatusCode
 
-from otel_runlog.door.queueing import SPAN_BYTES, VALUE_BYTES, SpanQueue, weigh
+from otel_runlog.door.queueing import SPAN_BYTES, STALLED_S, VALUE_BYTES, SpanQueue, weigh
+from otel_runlog.span_copy import CopiedSpan
 
 
 def make_span(name="s", **attributes):
@@ -38,7 +41,7 @@ def test_spans_are_written_in_order_with_their_times(make_queue):
 
 def test_what_does_not_fit_is_refused_until_there_is_room(make_queue):
     go = threading.Event()
-    waiting = make_queue(lambda span, received_ns: go.wait(5), 3 * SPAN_BYTES)
+    waiting = make_queue(lambda span, received_ns: go.wait(5), 3 * SPAN_BYTES + len("s") * 3)
     assert [waiting.put(make_span(), 0) for _ in range(4)] == [True, True, True, False]
     assert not waiting.flush(0.05)
     go.set()
@@ -48,13 +51,32 @@ def test_what_does_not_fit_is_refused_until_there_is_room(make_queue):
 
 def test_text_counts_in_full_wherever_it_is():
     span = make_span(text="x" * 1000, number=1, texts=("a" * 10, "b" * 20))
-    assert weigh(span) == SPAN_BYTES + 3 * VALUE_BYTES + 1000 + 2 * VALUE_BYTES + 30
+    assert weigh(span) == SPAN_BYTES + 3 * VALUE_BYTES + 1000 + 2 * VALUE_BYTES + 30 + len("s")
+
+
+def test_text_counts_as_it_lies_in_memory_in_maps_names_and_messages_too():
+    bare = weigh(make_span(""))
+    assert weigh(make_span("n" * 100)) == bare + 100
+    assert weigh(make_span("", text="\U0001f600" * 100)) == bare + VALUE_BYTES + 400
+    assert weigh(make_span("", map={"a": {"b": "x" * 100}})) == bare + 3 * VALUE_BYTES + 100
+    failed = TracerProvider(shutdown_on_exit=False).get_tracer("t").start_span("")
+    failed.set_status(Status(StatusCode.ERROR, "e" * 100))
+    assert weigh(failed) == bare + 100
+
+
+def test_nesting_of_any_depth_can_be_weighed():
+    value = "x" * 10
+    for _ in range(5_000):
+        value = (value,)
+    span = CopiedSpan(make_span(""), attributes={"deep": value})
+    assert weigh(span) == SPAN_BYTES + 5_001 * VALUE_BYTES + 10
 
 
 def test_events_weigh_too():
     span = TracerProvider(shutdown_on_exit=False).get_tracer("t").start_span("s")
     span.add_event("e", {"text": "x" * 500})
-    assert weigh(span) == 2 * SPAN_BYTES + VALUE_BYTES + 500
+    span.add_link(SpanContext(1, 2, is_remote=False), {"why": "y" * 30})
+    assert weigh(span) == 3 * SPAN_BYTES + 2 * VALUE_BYTES + 530 + len("s")
 
 
 def test_stop_writes_what_waits(make_queue):
@@ -64,3 +86,43 @@ def test_stop_writes_what_waits(make_queue):
     assert waiting.stop(5)
     assert written == ["a"]
     assert waiting.stop(0)
+
+
+def test_what_does_not_fit_may_be_written_past_the_queue_while_writes_go_on(make_queue):
+    written = []
+
+    def write(span, received_ns):
+        time.sleep(0.01)
+        written.append(span.name)
+        return True
+
+    waiting = make_queue(write, 4 * SPAN_BYTES)
+    names = [f"s{number}" for number in range(40)]
+    kept = [waiting.put(span, 0) or waiting.spill(span, 0) for span in map(make_span, names)]
+    assert waiting.flush(5)
+    assert (kept, sorted(written)) == ([True] * 40, sorted(names))
+
+
+@pytest.mark.fault(14)
+def test_a_disk_that_stands_still_holds_up_the_application_once(make_queue):
+    go = threading.Event()
+    waiting = make_queue(lambda span, received_ns: go.wait(20), SPAN_BYTES + 1)
+    assert waiting.put(make_span(), 0)
+    started = time.monotonic()
+    assert [waiting.spill(make_span(), 0) for _ in range(100)] == [None] * 100
+    assert time.monotonic() - started < 3 * STALLED_S
+    go.set()
+    assert waiting.flush(5)
+    assert waiting.spill(make_span(), 0)
+
+
+def test_a_write_that_raises_gives_its_room_back(make_queue, monkeypatch):
+    monkeypatch.setattr("otel_runlog.door.worker.time.sleep", lambda seconds: None)
+
+    def write(span, received_ns):
+        raise SystemExit("a bug")
+
+    waiting = make_queue(write, 2 * SPAN_BYTES)
+    for _ in range(10):
+        assert waiting.put(make_span(), 0)
+        assert waiting.flush(5)
