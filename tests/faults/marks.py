@@ -1,0 +1,35 @@
+"""Which tests carry which fault: read from the tests' source, so that nothing has to be collected."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+_SKIPPED = frozenset({"node_modules", "__pycache__"})
+
+
+def marked_tests() -> dict[int, list[str]]:
+    """The tests that carry `@pytest.mark.fault(N)`, by N."""
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    for path in sorted(TESTS.rglob("test_*.py")):
+        if _SKIPPED.isdisjoint(path.parts):
+            for number, name in _marks(ast.parse(path.read_text("utf-8"))):
+                found[number].append(f"{path.relative_to(TESTS.parent)}::{name}")
+    return dict(found)
+
+
+def _marks(module: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for decorator in node.decorator_list:
+                yield from ((number, node.name) for number in _numbers(decorator))
+
+
+def _numbers(decorator: ast.expr) -> Iterator[int]:
+    """Those of a `fault(...)` anywhere in it, also in the marks of one parameter."""
+    for node in ast.walk(decorator):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "fault":
+            yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, int))
