@@ -23,7 +23,7 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "private_key": (
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         r"(?:(?:[^-]|-[^-]|--[^-]|---[^-]|----[^-])*-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r"|[A-Za-z0-9+/=\s\\]*)"
+        r"|(?:[A-Za-z0-9+/=\s]|\\+[nrt])*)"
     ),
     # RFC 7519: header and payload are base64url of JSON objects, so both begin with the letters of `{"`.
     "jwt": r"eyJ[A-Za-z0-9_-]{5,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*",
@@ -43,13 +43,15 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "pypi_token": r"pypi-[A-Za-z0-9_-]{16,}",
     "groq_key": r"gsk_[A-Za-z0-9]{20,}",
     "xai_key": r"\bxai-[A-Za-z0-9]{20,}",
-    "bearer_token": r"(?i:bearer)[ \t]+[A-Za-z0-9._~+/-]{8,}=*",  # RFC 6750
-    "basic_auth": r"(?i:basic)[ \t]+[A-Za-z0-9+/]{16,}={0,2}",  # RFC 7617
+    "bearer_token": r"(?i:bearer)(?:[ \t]|\\+t)+[A-Za-z0-9._~+/-]{8,}=*",  # RFC 6750
+    "basic_auth": r"(?i:basic)(?:[ \t]|\\+t)+[A-Za-z0-9+/]{16,}={0,2}",  # RFC 7617
     "url_password": r"://[^\s/:@\"'\\]*:[^\s/@\"'\\]+@",  # RFC 3986's userinfo
     # RFC 5322's dot-atom, with a domain that ends in letters; %40 is the @ of a URL.
     "email": r"\b[A-Za-z0-9.!#$&'*+/=?^_`{|}~-]+(?:@|%40)(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,24}",
-    # ISO/IEC 7812: 13 to 19 digits, in groups or not; only those whose last digit checks are cards.
-    "card_number": r"\b[0-9](?:[ -]?[0-9]){12,18}\b",
+    # ISO/IEC 7812: 13 to 19 digits, together or grouped as on cards; only those whose last digit checks are cards.
+    "card_number": (
+        r"\b(?:[0-9]{13,19}|[0-9]{4}(?:[ -][0-9]{4}){3,}(?:[ -][0-9]{1,3})?|[0-9]{4}[ -][0-9]{6}[ -][0-9]{4,5})\b"
+    ),
 }
 """The patterns by name, in the order in which they are looked for; RE2 syntax.
 
@@ -59,7 +61,7 @@ A leading `\\b` also holds after an escape such as the `\\n` of JSON, whose lett
 CHECKED: Final = frozenset({"card_number"})
 """Patterns whose finds must pass the Luhn check too."""
 _WORD_START: Final = r"\b"
-_AFTER_ESCAPE: Final = r"(\b|\\[nrtbf/\"\\]|\\u[0-9A-Fa-f]{4})"
+_AFTER_ESCAPE: Final = r"(\b|\\+(?:[nrtbf/\"]|u[0-9A-Fa-f]{4}))"
 _LEAST_CARD_DIGITS: Final = 13
 _MOST_CARD_DIGITS: Final = 19
 
@@ -130,8 +132,9 @@ class SecretPatterns:
 def holds_card_number(text: str) -> bool:
     """Whether some neighbouring groups of digits in `text` are a card's number: long enough, and passing Luhn."""
     groups = text.replace("-", " ").split()
-    ends = range(1, len(groups) + 1)
-    return any(_is_card_number("".join(groups[start:end])) for end in ends for start in range(end))
+    most = _MOST_CARD_DIGITS // min(map(len, groups), default=1)
+    pieces = (groups[start : start + length] for start in range(len(groups)) for length in range(1, most + 1))
+    return any(_is_card_number("".join(piece)) for piece in pieces)
 
 
 def _is_card_number(digits: str) -> bool:
