@@ -14,7 +14,7 @@ from typing import TypeAlias
 from opentelemetry.sdk.trace import ReadableSpan
 
 from otel_runlog.config import Durability, LoaderMode, ProcessorConfig, StoreConfig
-from otel_runlog.containment import is_applications, warn
+from otel_runlog.containment import describe, is_applications, warn
 from otel_runlog.content import Filter
 from otel_runlog.door.loading import Loading, Loads
 from otel_runlog.door.loss_records import encode_losses
@@ -152,10 +152,20 @@ class Door:
 
     def _write_end(self, span: ReadableSpan, received_ns: int) -> bool:
         written = self._write(Signal.TRACES, span, received_ns)
-        if written and self._loading is not None:
+        if written:
             parent = span.parent
-            self._loading.notify(urgent=parent is None or parent.is_remote)
+            self._notify(urgent=parent is None or parent.is_remote)
         return written
+
+    def _notify(self, *, urgent: bool) -> None:
+        """Have the loader told; the span is safe whatever comes of it."""
+        try:
+            if self._loading is not None:
+                self._loading.notify(urgent=urgent)
+        except BaseException as error:
+            if is_applications(error):
+                raise
+            warn("the loader cannot be told of a span, a later one will: %s", describe(error))
 
     def _write(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool:
         try:
@@ -216,8 +226,7 @@ class Door:
                 raise
             return
         self.losses.over()
-        if self._loading is not None:
-            self._loading.notify(urgent=False)
+        self._notify(urgent=False)
 
     def _settled(self, timeout_s: float) -> bool:
         """Whether all that threads were writing, and all that was queued, is written within `timeout_s`."""

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from opentelemetry.sdk.trace import ReadableSpan
 
+from otel_runlog.containment import is_applications
 from otel_runlog.door.worker import Receipt, Worker
 from otel_runlog.span import MAX_VALUE_ITEMS
 
@@ -17,6 +18,8 @@ SPAN_BYTES: Final = 1_000
 """What a span without text weighs, about."""
 VALUE_BYTES: Final = 50
 """What an attribute weighs beside its text, about."""
+UNKNOWN_BYTES: Final = 1 << 20
+"""What a span is taken to weigh whose parts cannot be read."""
 YIELD_S: Final = 0.0005
 STALLED_S: Final = 0.5
 """A write that takes longer holds up nobody but the thread that does it."""
@@ -55,7 +58,7 @@ class SpanQueue:
 
     def put(self, span: ReadableSpan, received_ns: int) -> bool:
         """Queue a span; False where it does not fit, see `spill`."""
-        weight = weigh(span)
+        weight = _weigh_safely(span)
         with self._lock:
             if self._waiting_bytes + weight > self._most_bytes:
                 return False
@@ -127,6 +130,15 @@ class SpanQueue:
         finally:
             with self._lock:
                 self._waiting_bytes -= waiting.weight_bytes
+
+
+def _weigh_safely(span: ReadableSpan) -> int:
+    try:
+        return weigh(span)
+    except BaseException as error:  # spans made by hand may hold anything
+        if is_applications(error):
+            raise
+        return UNKNOWN_BYTES
 
 
 def weigh(span: ReadableSpan) -> int:
