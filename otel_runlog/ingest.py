@@ -103,7 +103,7 @@ class _Work:
     def load(self, file: Path) -> None:
         """Take in one file from where it was left."""
         name = _digest(file)
-        done = self._loader.position(name) if name else 0
+        done = self._loader.position(name).offset if name else 0
         for item in iter_requests(file):
             if isinstance(item, BadInput):
                 self._report.bad.append(item)

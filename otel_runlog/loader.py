@@ -7,19 +7,21 @@ at any instruction loads nothing twice and leaves nothing out (DESIGN rule 3). T
 from __future__ import annotations
 
 import logging
+import math
 import os
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from otel_runlog.assemble import Assembler
-from otel_runlog.errors import JournalError, OtlpError, StoreLockedError
-from otel_runlog.journal.folder import Segment, journal_folder, retire, segments, set_aside
+from otel_runlog.errors import JournalError, OtlpError, StoreInterruptedError, StoreLockedError
+from otel_runlog.journal.folder import Segment, journal_folder, retire, segments, set_aside, sweep
 from otel_runlog.journal.layout import Record
-from otel_runlog.journal.reader import SegmentRead, read_segment
+from otel_runlog.journal.reader import DamageKind, SegmentRead, read_segment
 from otel_runlog.model import RunLog, RunStatus
 from otel_runlog.otlp.decode import read_logs, read_traces
 from otel_runlog.otlp.wire import Signal
@@ -40,26 +42,45 @@ logger = logging.getLogger("otel_runlog")
 
 
 class LoadReport(msgspec.Struct):
-    """What one turn did. `held_by`: why nothing could be loaded; `damaged`: segments that were set aside."""
+    """What one turn did.
+
+    Attributes:
+        records: how many records of the journal were loaded.
+        spans: how many spans they held.
+        finished: the runs that are over now.
+        held_by: why nothing could be loaded, where another process holds the store.
+        damaged: segments that were set aside.
+        unreadable: segments that are left as they are: the system does not give them, or a newer version wrote them.
+        more: something is left in the journal, as the time was up or `interrupt` was called.
+    """
 
     records: int = 0
     spans: int = 0
     finished: list[RunLog] = []
     held_by: str | None = None
     damaged: list[str] = []
+    unreadable: list[str] = []
+    more: bool = False
 
 
 class Loader:
-    """Loads into one store. Not for use by several threads at once; several processes take turns."""
+    """Loads into one store. Not for use by several threads at once, `interrupt` excepted; processes take turns."""
 
     def __init__(self, db: str | os.PathLike[str], *, prices: PriceTable | None = None) -> None:
         self.db = Path(db)
         self.prices = prices or PriceTable.default()
         self._traces = Traces()
-        self._positions: dict[str, int] = {}
+        self._positions: dict[str, Position] = {}
+        self._told: set[str] = set()
+        self._stop = threading.Event()
+        self._writer: StoreWriter | None = None
 
     def turn(self, timeout_s: float = 0.0, *, limit_s: float | None = None) -> LoadReport:
         """Load every pending segment of the journal, this process's and others'.
+
+        A segment goes only when its rows stand in the store's file itself: from a write-ahead log that is damaged or
+        deleted rows and positions vanish together, and the segments are loaded again. What was loaded from a segment
+        that somebody else deleted cannot be missed, and what had not been loaded of it cannot be known.
 
         Args:
             timeout_s: how long to wait for another process to let go of the store.
@@ -70,17 +91,29 @@ class Loader:
             JournalError: the journal cannot be read.
         """
         report = LoadReport()
-        pending = [s for s in segments(journal_folder(self.db)) if self._is_pending(s)]
+        self._stop.clear()
+        folder = journal_folder(self.db)
+        sweep(folder)
+        pending = [s for s in segments(folder) if self._is_pending(s)]
         if not pending:
             return report
-        deadline = None if limit_s is None else time.monotonic() + limit_s
+        deadline = math.inf if limit_s is None else time.monotonic() + limit_s
         try:
             with self.open(timeout_s) as writer:
-                for segment in pending:
-                    self._load_segment(writer, segment, report, deadline)
+                ended = [s for s in pending if self._load_segment(writer, s, report, deadline)]
         except StoreLockedError as error:
             report.held_by = str(error)
+        except StoreInterruptedError:
+            report.more = True
+        else:
+            self._put_away(ended if writer.is_settled else (), report)
         return report
+
+    def interrupt(self) -> None:
+        """Make a turn that runs end soon, with what it has committed; any thread may call it. No turn, no effect."""
+        self._stop.set()
+        if (writer := self._writer) is not None:
+            writer.interrupt()
 
     def ingest(
         self,
@@ -96,7 +129,7 @@ class Loader:
 
     def open(self, timeout_s: float = 0.0) -> StoreWriter:
         """The store, for writing. What is remembered of traces goes when somebody else has written since."""
-        writer = StoreWriter(self.db, timeout_s=timeout_s)
+        writer = self._writer = StoreWriter(self.db, timeout_s=timeout_s)
         try:
             positions = writer.positions()
         except BaseException:
@@ -116,57 +149,76 @@ class Loader:
         except BaseException:
             self._traces.clear()  # memory may be ahead of the store
             raise
-        self._positions.update((p.segment, p.offset) for p in positions)
+        self._positions.update((p.segment, p) for p in positions)
         return [v.run for v in (*batch.closed, *batch.open)]
 
     def assembler(self, writer: StoreWriter) -> Assembler:
         """An empty batch to be."""
         return Assembler(writer, self._traces, self.prices)
 
-    def position(self, source: str) -> int:
-        """How far a source is loaded, in bytes."""
-        return self._positions.get(source, 0)
+    def position(self, source: str) -> Position:
+        """How far a source is loaded."""
+        return self._positions.get(source) or Position(source, 0)
 
     def _is_pending(self, segment: Segment) -> bool:
-        done = self._positions.get(segment.name)
-        return done is None or segment.size_bytes > done or not segment.living
+        return not segment.living or segment.size_bytes > self.position(segment.name).offset
 
-    def _load_segment(self, writer: StoreWriter, segment: Segment, report: LoadReport, deadline: float | None) -> None:
-        sequence: int | None = None
-        lost = False
-        while deadline is None or time.monotonic() < deadline:
-            read = self._read(segment, sequence)
+    def _load_segment(self, writer: StoreWriter, segment: Segment, report: LoadReport, deadline: float) -> bool:
+        """Load what is there of a segment; whether nothing will follow and all of it is committed."""
+        while not (self._stop.is_set() or time.monotonic() >= deadline):
+            at = self.position(segment.name)
+            read = None if at.ended else self._read(segment, at, report)
             if read is None:
-                return
-            lost = lost or any(d.loses_data for d in read.damage)
+                return at.ended
             if read.records or read.damage:
-                self._take(writer, segment, read, report)
-            sequence = read.sequence
+                self._take(writer, at, read, report)
             if not read.more:
-                _finish(segment, report, ended=read.ended, lost=lost)
-                return
+                return read.ended
+        report.more = True
+        return False
 
-    def _read(self, segment: Segment, sequence: int | None) -> SegmentRead | None:
+    def _read(self, segment: Segment, at: Position, report: LoadReport) -> SegmentRead | None:
+        """None where it is left as it is, or another loader was here first."""
         try:
-            return read_segment(segment.path, self.position(segment.name), sequence=sequence, max_bytes=BYTES_PER_READ)
-        except JournalError:
+            read = read_segment(segment.path, at.offset, sequence=at.sequence, max_bytes=BYTES_PER_READ)
+        except JournalError as error:
             if segment.path.exists():
-                raise
-            return None  # another loader was here first
+                self._leave(segment, f"{error}; it stays as it is", report)
+            return None
+        if any(damage.kind is DamageKind.NEWER_VERSION for damage in read.damage):
+            self._leave(segment, f"{segment.path} was written by a newer otel-runlog: upgrade it to load this", report)
+            return None
+        return read
 
-    def _take(self, writer: StoreWriter, segment: Segment, read: SegmentRead, report: LoadReport) -> None:
+    def _leave(self, segment: Segment, why: str, report: LoadReport) -> None:
+        report.unreadable.append(str(segment.path))
+        if segment.name not in self._told:
+            self._told.add(segment.name)
+            logger.warning("%s", why)
+
+    def _take(self, writer: StoreWriter, at: Position, read: SegmentRead, report: LoadReport) -> None:
         assembler = self.assembler(writer)
         for damage in read.damage:
-            lost = 1 if damage.records_lost is None else damage.records_lost
-            assembler.drop(SOURCE, f"journal_{damage.kind}", lost)  # 0 says: seen, and nothing was lost
+            assembler.drop(SOURCE, f"journal_{damage.kind}", damage.records_lost)  # 0: seen, and nothing was lost
         for record in read.records:
             wrong = take_request(assembler, SOURCE, record)
             if wrong:
-                logger.warning("in journal segment %s, record %d: %s", segment.name, record.sequence, wrong)
+                logger.warning("in journal segment %s, record %d: %s", at.segment, record.sequence, wrong)
+        damaged = at.damaged or any(damage.loses_data for damage in read.damage)
+        position = Position(at.segment, read.offset, read.sequence, read.ended, damaged)
+        runs = self.commit(writer, assembler, [position])
         report.spans += assembler.span_count
         report.records += len(read.records)
-        runs = self.commit(writer, assembler, [Position(segment.name, read.offset)])
         report.finished += [run for run in runs if run.status is not RunStatus.RUNNING]
+
+    def _put_away(self, ended: Iterable[Segment], report: LoadReport) -> None:
+        """Remove the segments that are loaded whole, set those aside that lost something."""
+        for segment in ended:
+            if not self.position(segment.name).damaged:
+                retire(segment.path)
+            elif aside := set_aside(segment.path):
+                report.damaged.append(str(aside))
+                logger.warning("the journal segment %s is damaged; it was kept as %s", segment.name, aside)
 
 
 def take_request(assembler: Assembler, source: str, record: Record) -> str | None:
@@ -194,17 +246,6 @@ def _in_words(what: str, rejected: dict[str, int]) -> str | None:
     if not rejected:
         return None
     return f"{what} rejected: " + ", ".join(f"{number} {reason}" for reason, number in sorted(rejected.items()))
-
-
-def _finish(segment: Segment, report: LoadReport, *, ended: bool, lost: bool) -> None:
-    """Remove a segment that is loaded whole, set one aside that lost something."""
-    if not ended:
-        return
-    if lost:
-        report.damaged.append(str(set_aside(segment.path)))
-        logger.warning("the journal segment %s is damaged; it was kept as %s", segment.name, report.damaged[-1])
-    else:
-        retire(segment.path)
 
 
 __all__ = ["LoadReport", "Loader", "take_request"]

@@ -78,10 +78,17 @@ class BookEntry(msgspec.Struct):
 
 
 class Position(msgspec.Struct):
-    """Up to which byte a journal segment or an ingested file is loaded."""
+    """Up to which byte a journal segment or an ingested file is loaded.
+
+    Of a segment also: the number its next record must have, whether nothing will follow, and whether it lost anything
+    on the way, so that a loader that starts anew sees gaps, and neither counts a loss twice nor forgets it.
+    """
 
     segment: str
     offset: int
+    sequence: int | None = None
+    ended: bool = False
+    damaged: bool = False
 
 
 class RunRef(msgspec.Struct, frozen=True):

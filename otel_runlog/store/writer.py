@@ -10,7 +10,6 @@ from typing import Self, cast
 import duckdb
 import msgspec
 
-from otel_runlog.errors import StoreError
 from otel_runlog.model import Step
 from otel_runlog.store import columns, rows
 from otel_runlog.store.batch import (
@@ -18,6 +17,7 @@ from otel_runlog.store.batch import (
     CallSearch,
     LoggedMessageRow,
     MessageRow,
+    Position,
     RunRef,
     RunVersion,
     StoredLog,
@@ -25,6 +25,7 @@ from otel_runlog.store.batch import (
 )
 from otel_runlog.store.connection import StoreConnection, open_for_write
 from otel_runlog.store.rows import Row
+from otel_runlog.store.said import using_error
 
 _RECENT_CONTENTS = 100_000
 """Among how many of the newest texts a text is looked for before it is stored (again)."""
@@ -41,7 +42,7 @@ _CONTENTS = ("content_id", "text", "bytes")
 _SUPERSEDED = ("run_id", "version")
 _ALIASES = ("old_run_id", "run_id")
 _BOOKS = ("source", "counter", "reason", "spans")
-_POSITIONS = ("segment", "byte_offset")
+_POSITIONS = ("segment", "byte_offset", "next_sequence", "ended", "damaged")
 
 
 class StoreWriter:
@@ -62,6 +63,15 @@ class StoreWriter:
         """Let go of the file. Closing twice is fine."""
         self._store.close()
 
+    def interrupt(self) -> None:
+        """Make what runs, and whatever comes after it, fail with StoreInterruptedError. Any thread may call it."""
+        self._store.interrupt()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was committed stands in the file itself; see `StoreConnection.is_settled`."""
+        return self._store.is_settled
+
     def append(self, batch: Batch) -> None:
         """Write a batch, all of it or, on an error, nothing.
 
@@ -69,20 +79,19 @@ class StoreWriter:
         become `?`.
 
         Raises:
+            StoreInterruptedError: `interrupt` was called.
             StoreError: DuckDB refuses, a full disk for instance; the reason is its own.
         """
         try:
-            self._write(batch, _as_they_are)
-        except (duckdb.ConversionException, duckdb.InvalidInputException, UnicodeEncodeError):
             self._write_storable(batch)
         except duckdb.Error as error:
-            raise StoreError(f"cannot write {self._store.path}: {error}") from error
+            raise using_error(self._store.path, error) from error
 
     def _write_storable(self, batch: Batch) -> None:
         try:
+            self._write(batch, _as_they_are)
+        except (duckdb.ConversionException, duckdb.InvalidInputException, UnicodeEncodeError):
             self._write(batch, rows.storable)
-        except duckdb.Error as error:
-            raise StoreError(f"cannot write {self._store.path}: {error}") from error
 
     def _write(self, batch: Batch, prepare: Callable[[Row], Row]) -> None:
         tables = _Tables(self._store, prepare)
@@ -140,9 +149,10 @@ class StoreWriter:
         found = self._store.rows("versions_of_run", {"run_id": run_id})
         return dict(cast("list[tuple[int, bool]]", found))
 
-    def positions(self) -> dict[str, int]:
-        """How far each journal segment and ingested file is loaded, in bytes."""
-        return dict(cast("list[tuple[str, int]]", self._store.rows("positions")))
+    def positions(self) -> dict[str, Position]:
+        """How far each journal segment and ingested file is loaded, by its name."""
+        found = cast("list[tuple[str, int, int | None, bool, bool]]", self._store.rows("positions"))
+        return {row[0]: Position(*row) for row in found}
 
     def set_quiet_time(self, seconds: int) -> None:
         """After how many seconds of silence the views show an open run as incomplete."""
@@ -213,7 +223,7 @@ class _Tables:
         self._append("superseded", _SUPERSEDED, batch.superseded)
         self._append("run_aliases", _ALIASES, batch.aliases)
         self._append("book_entries", _BOOKS, (row for entry in batch.books for row in rows.pack_book(entry)))
-        self._append("positions", _POSITIONS, ((at.segment, at.offset) for at in batch.positions))
+        self._append("positions", _POSITIONS, map(msgspec.structs.astuple, batch.positions))
 
 
 def _as_they_are(row: Row) -> Row:
