@@ -10,11 +10,13 @@ from collections.abc import Iterable
 
 import msgspec
 
+from otel_runlog.conventions.log_events import place_of
+from otel_runlog.drops import drop_of, tells_drop
 from otel_runlog.links import linked_traces
 from otel_runlog.llm_io import StepMessages, messages_of, previews_of
 from otel_runlog.log_content import messages_in, tells_messages
-from otel_runlog.logs import API_RESPONSE, loose_session
-from otel_runlog.model import LogRecord, Message, RunLog, RunStatus, Span, StepKind
+from otel_runlog.logs import fills
+from otel_runlog.model import LogRecord, Message, RunLog, RunStatus, Span
 from otel_runlog.partition import Members
 from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import Key, Verdict, key_of
@@ -33,10 +35,6 @@ from otel_runlog.store.batch import (
 )
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.traces import Traces
-from otel_runlog.tree import Node, conversation
-
-LOG_DELAY_NS = 10_000_000_000
-"""How long after a call's end its log record may say that it was made."""
 
 
 class Assembler:
@@ -45,7 +43,7 @@ class Assembler:
     def __init__(self, writer: StoreWriter, traces: Traces, prices: PriceTable) -> None:
         self._writer, self._traces, self._prices = writer, traces, prices
         self._spans: list[tuple[str, int, Span]] = []
-        self._logs: list[StoredLog] = []
+        self._logs: list[tuple[str, StoredLog]] = []
         self._books: dict[str, BookEntry] = {}
 
     @property
@@ -78,42 +76,22 @@ class Assembler:
         book.received += number
         book.dropped = {**book.dropped, reason: book.dropped.get(reason, 0) + number}
 
-    def add_logs(self, received_ns: int, records: Iterable[LogRecord]) -> None:
+    def add_logs(self, source: str, received_ns: int, records: Iterable[LogRecord]) -> None:
         """Take in log records."""
-        self._logs += [StoredLog(r, received_ns) for r in records]
+        self._logs += [(source, StoredLog(r, received_ns, place_of(r))) for r in records]
 
     def batch(self) -> Batch:
         """What the store has to write for all that was added."""
         batch = Batch(books=self.books)
-        with_logs = {x.record.trace_id for x in self._logs if x.record.trace_id is not None}
-        spoken_of = self._traces_of_loose_logs()
-        known = self._traces.load(self._writer, {s.trace_id for _, _, s in self._spans} | with_logs | spoken_of)
-        changed = self._sort_spans(batch) | spoken_of
-        self._traces.load_logs(self._writer, with_logs | self._wanting_logs(changed))
+        with_logs = {x.place for _, x in self._logs if x.place is not None}
+        known = self._traces.load(self._writer, {s.trace_id for _, _, s in self._spans} | with_logs)
+        changed = self._sort_spans(batch)
+        self._traces.load_logs(self._writer, with_logs | changed)
         changed |= self._sort_logs(batch)
         if changed:
             self._add_runs(batch, changed, known)
         self._traces.trim()
         return batch
-
-    def _wanting_logs(self, trace_ids: Iterable[str]) -> set[str]:
-        return {t for t in trace_ids if self._traces[t].wants_logs}
-
-    def _loose_logs(self) -> list[LogRecord]:
-        return [x.record for x in self._logs if loose_session(x.record)]
-
-    def _traces_of_loose_logs(self) -> set[str]:
-        sessions = {s for r in self._loose_logs() if (s := loose_session(r))}
-        return self._writer.traces_of_sessions(sessions) if sessions else set()
-
-    def _loose_logs_of(self, nodes: Iterable[Node]) -> list[LogRecord]:
-        """Records that name no trace: this batch's, and the store's from the time of the calls that may miss them."""
-        calls = [n for n in nodes if n.kind is StepKind.LLM and conversation(n)]
-        if not calls:
-            return []
-        since_ns, until_ns = min(n.start for n in calls), max(n.end for n in calls) + LOG_DELAY_NS
-        stored = self._writer.loose_logs(API_RESPONSE, since_ns, until_ns)
-        return [*self._loose_logs(), *(x.record for x in stored)]
 
     def _book(self, source: str) -> BookEntry:
         return self._books.setdefault(source, BookEntry(source))
@@ -147,11 +125,14 @@ class Assembler:
     def _sort_logs(self, batch: Batch) -> set[str]:
         """Log records go to their traces; one that came before is not stored again."""
         changed: set[str] = set()
-        for log in self._logs:
-            if log.record.trace_id is not None:
-                if not self._traces[log.record.trace_id].offer_log(log.record):
+        for source, log in self._logs:
+            if log.place is not None:
+                if not self._traces[log.place].offer_log(log.record):
                     continue
-                changed.add(log.record.trace_id)
+                if fills(log.record):
+                    changed.add(log.place)
+            if tells_drop(log.record):
+                self.drop(source, *drop_of(log.record))
             batch.logs.append(log)
             batch.logged_messages += _logged_rows(log.record)
             batch.scores += scores_of_record(log.record)
@@ -162,7 +143,7 @@ class Assembler:
         before = _Before(refs, {r.run_id: r.version for r in refs if not r.is_open}, bool(traces & known), self._writer)
         states = [self._traces[t] for t in sorted(traces)]
         nodes = [n for s in states for n in s.nodes()]
-        logs = [*(r for s in states for r in s.logs()), *self._loose_logs_of(nodes)]
+        logs = [r for s in states for r in s.logs()]
         messages = StepMessages({k: v for s in states for k, v in s.spans().items()}, logs)
         projected = project_nodes(nodes, self._prices, logs=logs)
         _write_runs(batch, projected, before, messages)
@@ -178,9 +159,9 @@ class Assembler:
         while traces - seen:
             new, seen = traces - seen, set(traces)
             known |= self._traces.load(self._writer, new - changed)  # those were loaded, and told, before
-            self._traces.load_logs(self._writer, self._wanting_logs(new))
+            self._traces.load_logs(self._writer, new)
             nodes = [n for t in sorted(new) for n in self._traces[t].nodes()]
-            traces |= linked_traces(self._writer, nodes)
+            traces |= linked_traces(self._writer, nodes, [r for t in sorted(new) for r in self._traces[t].logs()])
             before = self._writer.runs_of(traces & known) if traces & known else []
             traces |= self._writer.traces_of_runs({ref.run_id for ref in before}) if before else set()
         return traces, before

@@ -65,7 +65,7 @@ CHECKS = (
     Check(
         "no_spans",
         "doctor_logs_only",
-        "log records of Claude Code, and not one span",
+        "log records of Claude Code, and not one span: its runs have no end and no sub-agents",
         "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1 and OTEL_TRACES_EXPORTER=otlp",
     ),
     _no_usage(

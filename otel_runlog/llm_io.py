@@ -30,12 +30,10 @@ class StepMessages:
         self._logged: dict[CallKey, LoggedContent] = content_of_calls(logs)
 
     def of(self, step: Step) -> SpanMessages:
-        """The messages of one step; none where its span is not here."""
+        """The messages of one step; none where neither span nor records of it are here."""
         span = self._spans.get((step.trace_id, step.span_id, step.started_ns))
-        if span is None:
-            return SpanMessages()
         logged = self._logged.get((step.trace_id, step.span_id)) if step.kind is StepKind.LLM else None
-        return with_logged(messages_of(span), logged)
+        return with_logged(messages_of(span) if span else SpanMessages(), logged)
 
 
 def llm_io_of(run: RunLog, messages: StepMessages) -> list[LlmIo]:

@@ -229,7 +229,7 @@ def take_request(assembler: Assembler, source: str, record: Record) -> str | Non
     try:
         if record.signal is Signal.LOGS:
             logs = read_logs(record.body, record.encoding)
-            assembler.add_logs(record.received_ns, logs.records)
+            assembler.add_logs(source, record.received_ns, logs.records)
             return _in_words("log records", logs.rejected)
         decoded = read_traces(record.body, record.encoding)
     except OtlpError as error:

@@ -14,8 +14,10 @@ from decimal import Decimal
 from otel_runlog.agents import agents_of
 from otel_runlog.conventions._attrs import text, whole
 from otel_runlog.counting import Figures, count
+from otel_runlog.drops import drops_by_trace, warnings_of
 from otel_runlog.duplicates import Duplicates, find_duplicates
 from otel_runlog.llm_io import StepMessages, llm_io_of
+from otel_runlog.log_calls import logged_calls
 from otel_runlog.logs import fill_from_logs
 from otel_runlog.model import (
     Cost,
@@ -89,12 +91,22 @@ def project_nodes(
     logs: Iterable[LogRecord] = (),
 ) -> list[tuple[RunLog, Members]]:
     """As `project`, from nodes of distinct spans; with each run the nodes that made it."""
+    logs = list(logs)
+    nodes = [*nodes, *logged_calls(nodes, logs)]
     fill_from_logs(nodes, logs)
     tops = link(nodes)
     gather_parts(nodes)
     duplicates = find_duplicates(nodes)
     figures = count(nodes, duplicates, prices or PriceTable.default())
-    return [(_run(m, figures, duplicates, now), m) for m in partition(tops, duplicates)]
+    runs = [(_run(m, figures, duplicates, now), m) for m in partition(tops, duplicates)]
+    _warn_of_drops(runs, drops_by_trace(logs))
+    return runs
+
+
+def _warn_of_drops(runs: list[tuple[RunLog, Members]], drops: Mapping[str, Mapping[str, int]]) -> None:
+    for run, members in runs if drops else ():
+        if lost := warnings_of((n.trace_id for n in members.nodes), drops):
+            run.warnings, run.complete = (*run.warnings, *lost), False
 
 
 def _run(members: Members, figures: Mapping[int, Figures], duplicates: Duplicates, now: dt.datetime | None) -> RunLog:
@@ -141,8 +153,9 @@ def _describe(run: RunLog, members: Members) -> None:
     everything = sorted(members.nodes, key=lambda n: (n is not root, n.depth, n.order))
     run.trace_id = everything[0].trace_id
     run.root_span_id = root.span_id if root else None
-    run.session_id = _first(n.session_id for n in everything)
-    run.user_id = _first(n.user_id for n in everything)
+    told = [n.reading for n in everything if n.reading]
+    run.session_id = _first(n.session_id for n in everything) or _first(r.session_id for r in told)
+    run.user_id = _first(n.user_id for n in everything) or _first(r.user_id for r in told)
     run.service = _first(n.service for n in everything)
     run.service_version = _first(n.service_version for n in everything)
     run.environment = _first(n.environment for n in everything)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from otel_runlog.conventions.log_events import place_of
 from otel_runlog.log_content import encoded, mark_of
-from otel_runlog.logs import fills, may_be_filled
+from otel_runlog.logs import fills
 from otel_runlog.model import LogRecord, Span
 from otel_runlog.resolve import Key, Resolver, Verdict, key_of
 from otel_runlog.store.writer import StoreWriter
@@ -23,13 +24,12 @@ BYTES_PER_LOG = 200
 
 
 class TraceState:
-    """One trace as far as it has come. `wants_logs`: log records may fill its spans; `knows_logs`: they are here."""
+    """One trace as far as it has come, or one place of log records without a trace. `knows_logs`: they are here."""
 
     def __init__(self) -> None:
         self.resolver = Resolver()
         self.size_bytes = BYTES_PER_SPAN
-        self.wants_logs = False
-        self.knows_logs = False
+        self.knows_logs = True
         self._logs: list[LogRecord] = []
         self._log_marks: set[bytes] = set()
         self._nodes: dict[Key, tuple[Span, Node]] = {}
@@ -39,11 +39,10 @@ class TraceState:
         verdict = self.resolver.offer(span, mark)
         if verdict in (Verdict.STORED, Verdict.CONFLICT):
             self.size_bytes += BYTES_PER_SPAN + sum(len(v) for v in span.attributes.values() if isinstance(v, str))
-            self.wants_logs = self.wants_logs or may_be_filled(span)
         return verdict
 
     def offer_log(self, record: LogRecord) -> bool:
-        """Take a log record in; False where it came before. Only what can fill a span is kept."""
+        """Take a log record in; False where it came before. Only what can fill a span, or stand for one, is kept."""
         content = encoded(record)
         mark = mark_of(content)
         if mark in self._log_marks:
@@ -70,7 +69,7 @@ class TraceState:
         return {key: span for key, (span, _) in self._nodes.items()}
 
     def logs(self) -> list[LogRecord]:
-        """The log records that can fill spans."""
+        """The log records that can fill spans or stand for them."""
         return self._logs
 
 
@@ -90,19 +89,21 @@ class Traces:
         wanted = set(trace_ids)
         missing = wanted - self._states.keys()
         known = writer.known_traces(missing) if missing else set()
+        logged = writer.logged_traces(missing) if missing else set()
         for trace_id in missing:
-            self._states[trace_id] = TraceState()
+            self._states[trace_id] = state = TraceState()
+            state.knows_logs = trace_id not in logged
         for stored in writer.spans_of(known) if known else ():
             self._states[stored.span.trace_id].offer(stored.span, stored.digest)
         for trace_id in sorted(wanted):
             self._states.move_to_end(trace_id)
-        return known | (wanted - missing)
+        return known | logged | (wanted - missing)
 
     def load_logs(self, writer: StoreWriter, trace_ids: Iterable[str]) -> None:
         """Have the log records of these traces in memory, which must be there themselves."""
         missing = [t for t in trace_ids if not self._states[t].knows_logs]
         for log in writer.logs_of(missing) if missing else ():
-            self._states[str(log.record.trace_id)].offer_log(log.record)
+            self._states[str(place_of(log.record))].offer_log(log.record)
         for trace_id in missing:
             self._states[trace_id].knows_logs = True
 

@@ -26,7 +26,8 @@ SERVER, CONSUMER = 2, 5
 """Span kinds whose parent is in another process, for emitters that set no flags."""
 RUN_ID = "runlog.run.id"
 JOINING = frozenset({"codex", "gemini_cli"})
-"""Conventions whose own run id joins traces (CONTRACT, run identity 1): one run of theirs is many traces.
+"""Conventions whose own run id joins traces (CONTRACT, run identity 1): one run of theirs is many traces. What names no
+run of theirs goes by its session.
 
 Gemini CLI puts it on model calls only; its tools name the conversation and follow the call before them.
 """
@@ -48,7 +49,7 @@ class Node(msgspec.Struct, eq=False):
     `own` is what the span says, `reading` that with what log records add. From `parent` on everything is set by `link`:
     `orphan` says that the parent is named, missing and not in another process; `looped` that the parent named is the
     span itself or below it; `agent` is the agent the span names, else the nearest named above. `given_run_id` is the
-    run named on this very span, `run_id` that or the inherited one.
+    run named on this very span, `run_id` that or the inherited one. `logged`: a log record told of it, and no span.
     """
 
     trace_id: str
@@ -78,6 +79,7 @@ class Node(msgspec.Struct, eq=False):
     run_attributes: Attributes = {}
     dropped: int = 0
     notes: tuple[str, ...] = ()
+    logged: bool = False
     parent: Node | None = None
     children: list[Node] = []
     depth: int = 0
@@ -186,6 +188,23 @@ def _joining_id(reading: Reading | None) -> str | None:
     return hashlib.sha256(f"{reading.convention}:{native}".encode()).hexdigest()[:32] if native else None
 
 
+def node_of_log(span: Span, agent: str | None, session_id: str | None) -> Node:
+    """A node for the span that a log record stands for; what is above it is not known, unless the record says so."""
+    node = node_of(span)
+    node.logged = True
+    if node.own is not None:
+        node.session_id = node.session_id or session_id
+        node.own = node.reading = msgspec.structs.replace(
+            node.own,
+            usage_logged=True,
+            is_part=False,
+            agent=node.own.agent or agent,
+            session_id=node.session_id,
+        )
+        node.given_run_id = text(span.attributes, (RUN_ID,)) or _joining_id(node.own)
+    return node
+
+
 def link(nodes: Iterable[Node]) -> list[Node]:
     """Link nodes to their parents and give the tops, in order of time. Links of an earlier call are undone first."""
     ordered = sorted(nodes, key=_by_time)
@@ -278,7 +297,8 @@ def _mark_orphans(ordered: list[Node], tops: list[Node]) -> None:
         if top.parent_id is None:
             homes.setdefault(top.trace_id, set()).add(top.service)
     for node in ordered:
-        missing = node.parent is None and node.parent_id is not None and not node.looped
+        named = node.parent_id is not None or node.logged
+        missing = node.parent is None and named and not node.looped
         node.orphan = missing and not _has_remote_parent(node, homes.get(node.trace_id))
 
 

@@ -45,7 +45,7 @@ def load(loader: Loader, number: int, spans: Sequence[Span], logs: Sequence[LogR
     with loader.open() as writer:
         assembler = loader.assembler(writer)
         assembler.add_spans("test", number, spans, {})
-        assembler.add_logs(number, logs)
+        assembler.add_logs("test", number, logs)
         loader.commit(writer, assembler, [Position("test", number)])
 
 

@@ -192,7 +192,7 @@ def load(db: Path, number: int, items: Sequence[Span | LogRecord]) -> None:
     with loader.open() as writer:
         assembler = loader.assembler(writer)
         assembler.add_spans("test", number, [x for x in items if isinstance(x, Span)], {})
-        assembler.add_logs(number, [x for x in items if isinstance(x, LogRecord)])
+        assembler.add_logs("test", number, [x for x in items if isinstance(x, LogRecord)])
         loader.commit(writer, assembler, [Position("test", number)])
 
 

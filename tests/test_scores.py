@@ -41,7 +41,7 @@ def scores(db: Path, *parts: Sequence[Span | LogRecord]) -> list[tuple[object, .
         with loader.open() as writer:
             assembler = loader.assembler(writer)
             assembler.add_spans("test", number, [x for x in items if isinstance(x, Span)], {})
-            assembler.add_logs(number, [x for x in items if isinstance(x, LogRecord)])
+            assembler.add_logs("test", number, [x for x in items if isinstance(x, LogRecord)])
             loader.commit(writer, assembler, [Position("test", number)])
     with StoreReader(db) as reader:
         found = reader.query(

@@ -22,6 +22,7 @@ from otel_runlog.model import Attributes, Content, Span, StepKind
 
 NAME = "claude_code"
 PREFIX = "claude_code."
+AGENT = "claude-code"
 SCOPE = "com.anthropic.claude_code.tracing"
 BROKE_OFF = re.compile(r"abort|interrupt|cancel|time[d ]?-?out|connection|terminated", re.IGNORECASE)
 ASKED, SAID = "new_context", "response.model_output"
@@ -51,7 +52,7 @@ def read(span: Span) -> Reading:
         reading.tool_name = text(a, ("tool_name", "gen_ai.tool.name"))
         reading.tool_call_id = text(a, ("tool_use_id", "gen_ai.tool.call.id"))
     elif kind is StepKind.AGENT:
-        reading.agent = text(a, ("agent_type", "gen_ai.agent.name")) or "claude-code"
+        reading.agent = text(a, ("agent_type", "gen_ai.agent.name")) or AGENT
     return reading
 
 

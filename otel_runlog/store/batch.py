@@ -18,10 +18,11 @@ class StoredSpan(msgspec.Struct):
 
 
 class StoredLog(msgspec.Struct):
-    """A log record and when it was received."""
+    """A log record and when it was received. `place`: the trace it is kept with, also where it names none itself."""
 
     record: LogRecord
     received_ns: int
+    place: str | None = None
 
 
 class MessageRow(msgspec.Struct):

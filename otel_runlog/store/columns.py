@@ -210,6 +210,7 @@ LOGS = (
     Column("dropped_attributes_count", "record.dropped_attributes_count"),
     _texts("repairs", "record.repairs"),
     Column("received_ns", "received_ns"),
+    Column("place", "place"),
 )
 
 SCORES = (

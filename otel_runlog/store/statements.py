@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from importlib import resources
 
-SCHEMA_SCRIPTS = ("001_tables", "003_segment_ends")
+SCHEMA_SCRIPTS = ("001_tables", "002_log_places", "003_segment_ends")
 """Schema versions in order: the n-th script takes a store from version n-1 to n. Scripts that shipped never change."""
 
 VIEWS = (

@@ -119,10 +119,9 @@ class StoreWriter:
         """The log records of the traces."""
         return [rows.unpack_log(record) for record in self._store.records("logs_of_traces", _traces(trace_ids))]
 
-    def loose_logs(self, event: str, since_ns: int, until_ns: int) -> list[StoredLog]:
-        """The log records of an event in the given time that name no trace."""
-        found = self._store.records("loose_logs", {"event": event, "since_ns": since_ns, "until_ns": until_ns})
-        return [rows.unpack_log(record) for record in found]
+    def logged_traces(self, trace_ids: Iterable[str]) -> set[str]:
+        """Those of the traces that have log records in the store."""
+        return {str(trace_id) for (trace_id,) in self._store.rows("logged_traces", _traces(trace_ids))}
 
     def runs_of(self, trace_ids: Iterable[str]) -> list[RunRef]:
         """The runs with steps in the traces, in the versions that count; one entry per run and trace."""

@@ -81,7 +81,7 @@ def test_a_log_record_comes_back_exactly(writer):
     record = LogRecord(
         1, 2, TRACE, "51" * 8, "gen_ai.choice", 9, "INFO", {"a": [b"x", 1.0]}, {"k": "v"}, Scope("s", "1")
     )
-    log = StoredLog(record, received_ns=3)
+    log = StoredLog(record, received_ns=3, place=TRACE)
     writer.append(Batch(logs=[log, StoredLog(LogRecord(body="lonely"), 4)]))
     assert writer.logs_of([TRACE]) == [log]
 

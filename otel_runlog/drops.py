@@ -1,0 +1,43 @@
+"""Spans that were lost in the process that made them, as its processor tells once it can write again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from otel_runlog.conventions._attrs import text, whole
+from otel_runlog.conventions.log_events import event_names
+from otel_runlog.log_content import encoded, mark_of
+from otel_runlog.model import LogRecord
+
+EVENT = "runlog.spans_dropped"
+REASON, NUMBER = "runlog.drop.reason", "runlog.drop.spans"
+UNKNOWN = "unknown"
+
+
+def tells_drop(record: LogRecord) -> bool:
+    """Whether a record says that spans were lost."""
+    return EVENT in event_names(record)
+
+
+def drop_of(record: LogRecord) -> tuple[str, int]:
+    """Why spans were lost, and how many."""
+    return text(record.attributes, (REASON,)) or UNKNOWN, whole(record.attributes.get(NUMBER)) or 0
+
+
+def drops_by_trace(logs: Iterable[LogRecord]) -> dict[str, dict[str, int]]:
+    """How many spans of each trace were lost, by reason; a record given twice counts once."""
+    found: dict[str, dict[str, int]] = {}
+    for record in {mark_of(encoded(r)): r for r in logs if r.trace_id and tells_drop(r)}.values():
+        reason, number = drop_of(record)
+        reasons = found.setdefault(str(record.trace_id), {})
+        reasons[reason] = reasons.get(reason, 0) + number
+    return found
+
+
+def warnings_of(trace_ids: Iterable[str], drops: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """What a run in these traces says of it: the number of its calls, and with that all others, may be too small."""
+    return [
+        f"spans_dropped: step_count and tokens may lack {number} spans that the process lost ({reason})"
+        for trace_id in sorted(set(trace_ids) & drops.keys())
+        for reason, number in sorted(drops[trace_id].items())
+    ]
