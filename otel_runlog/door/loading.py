@@ -30,7 +30,7 @@ FLUSH_PATIENCE_S: Final = 0.5
 
 
 class Loaded(Protocol):
-    """What a turn says: see otel_runlog.loader.LoadReport."""
+    """What a turn says: see otel_runlog.loader.LoadReport. Where it has `more`, something may be left to load."""
 
     @property
     def finished(self) -> list[RunLog]:
@@ -46,7 +46,7 @@ class Loaded(Protocol):
 class Loads(Protocol):
     """What this thread needs of otel_runlog.loader.Loader.
 
-    Where it has an `interrupt()`, that is called from another thread and ends the turn that goes on, by an exception.
+    Where it has an `interrupt()`, that is called from another thread and makes the turn that goes on end soon.
     """
 
     def turn(self, timeout_s: float = 0.0, *, limit_s: float | None = None) -> Loaded:
@@ -142,6 +142,7 @@ class Loading:
         interrupt = getattr(self._loader, "interrupt", None)
         if interrupt is not None:
             self._hurried = True
+            self._tell("the time for loading is up: the rest stays in the journal")
             contain(interrupt, None)
 
     def _reset(self) -> None:
@@ -205,7 +206,7 @@ class Loading:
             self._tell(f"the store is held by {report.held_by}: the journal keeps the spans until it can be had")
             return True, self._longer_rest()
         self._retry_s, self._told = self._every_s, None
-        self._unloaded = took_s >= limit_s  # the limit may have left something
+        self._unloaded = getattr(report, "more", took_s >= limit_s)  # the limit may have left something
         return not self._unloaded, 0.0
 
     def _longer_rest(self) -> float:
@@ -213,12 +214,8 @@ class Loading:
         return rest_s
 
     def _tell_of(self, error: BaseException) -> None:
-        if self._hurried:
-            self._hurried = False
-            self._tell("the time for loading is up: the rest stays in the journal")
-        else:
-            text = error if isinstance(error, Exception) else type(error).__name__
-            self._tell(f"cannot load the journal into the store, it stays on disk: {text!r}")
+        if not self._hurried:  # else it was asked for
+            self._tell(f"cannot load the journal into the store, it stays on disk: {error!r}")
 
     def _tell(self, message: str) -> None:
         if message != self._told:
