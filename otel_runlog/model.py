@@ -311,8 +311,8 @@ class Step(msgspec.Struct):
 
     @property
     def duration_ms(self) -> float | None:
-        """Milliseconds from start to end; None where either is unknown."""
-        if self.started_ns is None or self.ended_ns is None:
+        """Milliseconds from start to end; None where either is unknown, or the clock ran backwards."""
+        if self.started_ns is None or self.ended_ns is None or self.ended_ns < self.started_ns:
             return None
         return (self.ended_ns - self.started_ns) / 1e6
 
@@ -376,8 +376,8 @@ class RunLog(msgspec.Struct):
 
     @property
     def duration_ms(self) -> float | None:
-        """Milliseconds from started_at to finished_at; None where either is unknown."""
-        if self.started_at is None or self.finished_at is None:
+        """Milliseconds from started_at to finished_at; None where either is unknown, or the clock ran backwards."""
+        if self.started_at is None or self.finished_at is None or self.finished_at < self.started_at:
             return None
         return (self.finished_at - self.started_at) / dt.timedelta(milliseconds=1)
 

@@ -24,7 +24,7 @@ VIEWS = (
 )
 """The views, in the order in which they can be created."""
 
-VIEWS_VERSION = 1
+VIEWS_VERSION = 2
 """Goes up with every change of a view: the next opening for writing creates all views anew."""
 
 

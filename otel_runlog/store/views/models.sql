@@ -10,8 +10,8 @@ SELECT
     CAST(sum(c.output_tokens) AS BIGINT) AS output_tokens,
     CAST(sum(c.cost_usd) AS DECIMAL(18, 12)) AS cost_usd,
     count(*) FILTER (WHERE c.cost_status = 'unpriced') AS unpriced_calls,
-    quantile_cont((c.ended_ns - c.started_ns) / 1e6, 0.5) AS p50_ms,
-    quantile_cont((c.ended_ns - c.started_ns) / 1e6, 0.95) AS p95_ms
+    quantile_cont((c.ended_ns - c.started_ns) / 1e6, 0.5) FILTER (WHERE c.ended_ns >= c.started_ns) AS p50_ms,
+    quantile_cont((c.ended_ns - c.started_ns) / 1e6, 0.95) FILTER (WHERE c.ended_ns >= c.started_ns) AS p95_ms
 FROM llm_calls AS c
 ANTI JOIN (SELECT run_id FROM runs WHERE cost_status = 'replayed') AS r ON c.run_id = r.run_id
 GROUP BY ALL;

@@ -43,7 +43,7 @@ SELECT
     status_message,
     make_timestamptz(started_ns // 1000) AS started_at,
     make_timestamptz(finished_ns // 1000) AS finished_at,
-    (finished_ns - started_ns) / 1e6 AS duration_ms,
+    CASE WHEN finished_ns >= started_ns THEN (finished_ns - started_ns) / 1e6 END AS duration_ms,
     step_count,
     llm_calls,
     tool_calls,

@@ -29,7 +29,7 @@ SELECT
     make_timestamptz(ended_ns // 1000) AS finished_at,
     started_ns,
     ended_ns,
-    (ended_ns - started_ns) / 1e6 AS duration_ms,
+    CASE WHEN ended_ns >= started_ns THEN (ended_ns - started_ns) / 1e6 END AS duration_ms,
     time_to_first_token_ms,
     streaming,
     input_tokens,
