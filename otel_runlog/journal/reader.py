@@ -270,7 +270,7 @@ class _Scan:
     def _result(self) -> SegmentRead:
         more = self._at < len(self._data) and self._at >= self.max_bytes
         if not (self._ended or self._leave or self._living or more):
-            if self._head:
+            if len(self._head) == layout.HEADER_BYTES:
                 self._note(DamageKind.NO_FOOTER, 0)
             self._ended = True
         return SegmentRead(
