@@ -21,6 +21,7 @@ DAMAGED_SUFFIX: Final = ".damaged"
 TEMPORARY_SUFFIX: Final = ".new"
 """Of a segment that no reader may see yet: it has no header, or no lock."""
 FOLDER_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
 _NAME_PARTS: Final = 3
 _SURELY_LOCKED_S: Final = 60.0
 

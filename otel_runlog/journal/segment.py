@@ -10,14 +10,12 @@ import secrets
 import threading
 import time
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from otel_runlog.journal import layout
-from otel_runlog.journal.folder import TEMPORARY_SUFFIX, SegmentName
+from otel_runlog.journal.folder import FILE_MODE, TEMPORARY_SUFFIX, SegmentName
 from otel_runlog.journal.layout import Record
 from otel_runlog.otlp.wire import Encoding, Signal
-
-FILE_MODE: Final = 0o600
 
 
 class _Written(NamedTuple):

@@ -12,11 +12,14 @@ from typing import Final
 from otel_runlog.errors import JournalError
 from otel_runlog.journal import layout
 from otel_runlog.journal.folder import make_folder
+from otel_runlog.journal.limit import keep_below
 from otel_runlog.journal.segment import OpenSegment
 from otel_runlog.otlp.wire import Encoding, Signal
 
 SEGMENT_BYTES: Final = 64 << 20
 """A segment is closed and a new one begun before it would grow beyond this."""
+JOURNAL_BYTES: Final = 4 << 30
+"""When a segment is begun, the oldest are let go until all of them are no more than this (DESIGN rule 2)."""
 
 
 class JournalWriter:
@@ -31,12 +34,22 @@ class JournalWriter:
         folder: the journal's folder; it is made, 0700, when the first record comes.
         fsync: fdatasync before `append` returns.
         segment_bytes: when to begin a new segment.
+        max_bytes: how large the journal may grow, segments of other processes included, before the oldest records are
+            dropped.
     """
 
-    def __init__(self, folder: Path, *, fsync: bool = False, segment_bytes: int = SEGMENT_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        fsync: bool = False,
+        segment_bytes: int = SEGMENT_BYTES,
+        max_bytes: int = JOURNAL_BYTES,
+    ) -> None:
         self.folder = Path(folder)
         self._fsync = fsync
         self._segment_bytes = segment_bytes
+        self._max_bytes = max_bytes
         self._segment: OpenSegment | None = None
         self._begin()
         _drop_in_forked_child(weakref.ref(self))
@@ -117,6 +130,8 @@ class JournalWriter:
 
     def _new_segment(self) -> OpenSegment:
         make_folder(self.folder)
+        with contextlib.suppress(JournalError):  # the record at hand goes on
+            keep_below(self.folder, self._max_bytes)
         return OpenSegment.create(self.folder, fsync=self._fsync)
 
     def _takes(self, segment: OpenSegment, body_bytes: int) -> bool:
