@@ -18,8 +18,6 @@ from otel_runlog.otlp.wire import Encoding, Signal
 
 SEGMENT_BYTES: Final = 64 << 20
 """A segment is closed and a new one begun before it would grow beyond this."""
-JOURNAL_BYTES: Final = 4 << 30
-"""When a segment is begun, the oldest are let go until all of them are no more than this (DESIGN rule 2)."""
 
 
 class JournalWriter:
@@ -35,7 +33,7 @@ class JournalWriter:
         fsync: fdatasync before `append` returns.
         segment_bytes: when to begin a new segment.
         max_bytes: how large the journal may grow, segments of other processes included, before the oldest records are
-            dropped.
+            dropped (DESIGN rule 2); None is no limit.
     """
 
     def __init__(
@@ -44,7 +42,7 @@ class JournalWriter:
         *,
         fsync: bool = False,
         segment_bytes: int = SEGMENT_BYTES,
-        max_bytes: int = JOURNAL_BYTES,
+        max_bytes: int | None = None,
     ) -> None:
         self.folder = Path(folder)
         self._fsync = fsync
@@ -130,8 +128,9 @@ class JournalWriter:
 
     def _new_segment(self) -> OpenSegment:
         make_folder(self.folder)
-        with contextlib.suppress(JournalError):  # the record at hand goes on
-            keep_below(self.folder, self._max_bytes)
+        if self._max_bytes is not None:
+            with contextlib.suppress(JournalError):  # the record at hand goes on
+                keep_below(self.folder, self._max_bytes)
         return OpenSegment.create(self.folder, fsync=self._fsync)
 
     def _takes(self, segment: OpenSegment, body_bytes: int) -> bool:
