@@ -8,6 +8,7 @@
 | OTEL_RUNLOG_DURABILITY | process, queue or power (exporter) | process |
 | OTEL_RUNLOG_LOADER | thread or off (exporter) | thread |
 | OTEL_RUNLOG_CONTENT | full, hash or off (exporter) | full |
+| OTEL_RUNLOG_JOURNAL_MAX_BYTES | over it the journal drops its oldest records, and counts them | 4294967296 |
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ from otel_runlog.model import RunLog
 
 DB_VARIABLE: Final = "OTEL_RUNLOG_DB"
 PRICES_VARIABLE: Final = "OTEL_RUNLOG_PRICES"
+JOURNAL_MAX_BYTES_VARIABLE: Final = "OTEL_RUNLOG_JOURNAL_MAX_BYTES"
 DISABLED_VARIABLES: Final = ("OTEL_RUNLOG_DISABLED", "OTEL_SDK_DISABLED")
 DEFAULT_DB: Final = "runs.duckdb"
+JOURNAL_MAX_BYTES: Final = 4 << 30
+"""DESIGN rule 2."""
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 
@@ -98,6 +102,7 @@ class ProcessorConfig(msgspec.Struct, frozen=True, kw_only=True):
         exit_load_s: the longest that shutdown and process exit wait for loading.
         exit_write_s: the longest that they wait for writing.
         queue_bytes: durability `queue` keeps so much in memory; more is dropped and counted.
+        journal_max_bytes: over this the journal drops its oldest records, and counts them.
     """
 
     db: Path
@@ -112,10 +117,11 @@ class ProcessorConfig(msgspec.Struct, frozen=True, kw_only=True):
     exit_load_s: float = 3.0
     exit_write_s: float = 2.0
     queue_bytes: int = 64 << 20
+    journal_max_bytes: int = JOURNAL_MAX_BYTES
 
     @classmethod
     def from_arguments(cls, db: object, environ: Mapping[str, str] | None = None, **given: object) -> ProcessorConfig:
-        """Check the arguments of RunLogSpanProcessor; the environment only switches the door off.
+        """Check the arguments of RunLogSpanProcessor; of the environment only what is no argument counts.
 
         Raises:
             ConfigError: an argument has the wrong type or value.
@@ -130,6 +136,7 @@ class ProcessorConfig(msgspec.Struct, frozen=True, kw_only=True):
             on_run=_callable("on_run", given.get("on_run")),
             labels=check_labels(given.get("labels")),
             disabled=any(is_true(env.get(name, "")) for name in DISABLED_VARIABLES),
+            journal_max_bytes=_bytes(env, JOURNAL_MAX_BYTES_VARIABLE, JOURNAL_MAX_BYTES),
         )
 
     @classmethod
@@ -171,6 +178,15 @@ def _choice(kind: type[_Choice], name: str, value: object) -> _Choice:
     except ValueError:
         known = ", ".join(repr(str(member)) for member in kind)
         raise ConfigError(f"{name} must be one of {known}, not {value!r}") from None
+
+
+def _bytes(env: Mapping[str, str], variable: str, default: int) -> int:
+    value = env.get(variable, "").strip()
+    if not value:
+        return default
+    if not (value.isascii() and value.isdecimal() and int(value)):
+        raise ConfigError(f"{variable} must be a number of bytes above 0, not {value!r}")
+    return int(value)
 
 
 def _callable(name: str, value: object) -> Callable[..., Any] | None:

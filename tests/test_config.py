@@ -45,6 +45,15 @@ def test_the_environment_does_not_change_what_a_program_says():
     assert (config.db, config.durability) == (Path("a.duckdb"), Durability.PROCESS)
 
 
+def test_the_journals_limit_comes_from_the_environment():
+    name = "OTEL_RUNLOG_JOURNAL_MAX_BYTES"
+    assert ProcessorConfig.from_arguments("a.duckdb", {name: ""}).journal_max_bytes == 4 << 30
+    assert ProcessorConfig.from_arguments("a.duckdb", {name: " 1000 "}).journal_max_bytes == 1000
+    for wrong in ("0", "-1", "4GiB", "1e9", "\u0661"):
+        with pytest.raises(ConfigError, match=f"{name} must be a number of bytes above 0"):
+            ProcessorConfig.from_arguments("a.duckdb", {name: wrong})
+
+
 def test_the_exporter_takes_what_is_not_given_from_the_environment():
     env = {
         "OTEL_RUNLOG_DB": "e.duckdb",

@@ -44,7 +44,11 @@ class Door:
         self.losses = Losses()
         self._encoder = SpanEncoder()
         self._filter = Filter(config.content, config.redact, self.losses.count_value)
-        self._journal = JournalWriter(journal_folder(config.db), fsync=config.durability is Durability.POWER)
+        self._journal = JournalWriter(
+            journal_folder(config.db),
+            fsync=config.durability is Durability.POWER,
+            max_bytes=config.journal_max_bytes,
+        )
         queued = config.durability is Durability.QUEUE
         self._queue = SpanQueue(self._write_end, config.queue_bytes) if queued else None
         threaded = config.loader is LoaderMode.THREAD
