@@ -50,7 +50,7 @@ class Door:
             max_bytes=config.journal_max_bytes,
         )
         queued = config.durability is Durability.QUEUE
-        self._queue = SpanQueue(self._write_end, config.queue_bytes) if queued else None
+        self._queue = SpanQueue(self._write_either, config.queue_bytes) if queued else None
         threaded = config.loader is LoaderMode.THREAD
         make_loader = loader_factory or _make_loader
         self._loading = (
@@ -71,17 +71,21 @@ class Door:
         return self._journal.folder
 
     def start(self, span: ReadableSpan) -> None:
-        """Write a span as it is at its start, so that it is known even if its process is killed."""
-        self._write(Signal.STARTS, span, time.time_ns())
+        """Write a span as it is at its start, or queue it, so that it is known even if its process is killed."""
+        received_ns = time.time_ns()
+        if self._queue is None:
+            self._write(Signal.STARTS, span, received_ns)
+        elif not self._queue.put(Signal.STARTS, span, received_ns):
+            self._queue.spill(Signal.STARTS, span, received_ns)
 
     def end(self, span: ReadableSpan) -> bool:
         """Write an ended span, or queue it; False where it was lost. What does not fit in the queue is written."""
         received_ns = time.time_ns()
         if self._queue is None:
             return self._write_end(span, received_ns)
-        if self._queue.put(span, received_ns):
+        if self._queue.put(Signal.TRACES, span, received_ns):
             return True
-        written = self._queue.spill(span, received_ns)
+        written = self._queue.spill(Signal.TRACES, span, received_ns)
         if written is None:
             self.losses.count("queue_full", trace_id=_trace_id(span))
             return False
@@ -153,6 +157,11 @@ class Door:
             self._queue.after_fork()
         if self._loading is not None:
             self._loading.after_fork_in_child()
+
+    def _write_either(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool:
+        if signal is Signal.TRACES:
+            return self._write_end(span, received_ns)
+        return self._write(signal, span, received_ns)
 
     def _write_end(self, span: ReadableSpan, received_ns: int) -> bool:
         written = self._write(Signal.TRACES, span, received_ns)

@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 
 from otel_runlog.containment import is_applications
 from otel_runlog.door.worker import Receipt, Worker
+from otel_runlog.otlp.wire import Signal
 from otel_runlog.span import MAX_VALUE_ITEMS
 
 SPAN_BYTES: Final = 1_000
@@ -26,8 +27,9 @@ STALLED_S: Final = 0.5
 
 
 class Waiting(NamedTuple):
-    """A span that waits to be written."""
+    """A span that waits to be written, as ended or (`Signal.STARTS`) as started."""
 
+    signal: Signal
     span: ReadableSpan
     received_ns: int
     weight_bytes: int
@@ -40,7 +42,8 @@ class SpanQueue:
     """A queue bounded in bytes, emptied by a thread.
 
     Args:
-        write: called with every span and when it came, mostly in the thread; True where the span was kept.
+        write: called with every span, what it is written as, and when it came, mostly in the thread; True where the
+            span was kept.
         most_bytes: what does not fit is written by who brings it.
     """
 
@@ -50,25 +53,25 @@ class SpanQueue:
     _busy_since: float
     _spilling: int
 
-    def __init__(self, write: Callable[[ReadableSpan, int], bool], most_bytes: int) -> None:
+    def __init__(self, write: Callable[[Signal, ReadableSpan, int], bool], most_bytes: int) -> None:
         self._write = write
         self._most_bytes = most_bytes
         self._worker: Worker[_Message] = Worker("otel-runlog-writer", self._body)
         self.after_fork()
 
-    def put(self, span: ReadableSpan, received_ns: int) -> bool:
+    def put(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool:
         """Queue a span; False where it does not fit, see `spill`."""
         weight = _weigh_safely(span)
         with self._lock:
             if self._waiting_bytes + weight > self._most_bytes:
                 return False
             self._waiting_bytes += weight
-        waiting = Waiting(span, received_ns, weight)
+        waiting = Waiting(signal, span, received_ns, weight)
         if not self._worker.send(waiting):
             self._take(waiting)  # better late on this thread than never
         return True
 
-    def spill(self, span: ReadableSpan, received_ns: int) -> bool | None:
+    def spill(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool | None:
         """Write a span past the queue: whether it was kept; None where the disk stands still, so nothing can be."""
         with self._lock:
             self._spilling += 1
@@ -77,7 +80,7 @@ class SpanQueue:
                 return None
             try:
                 self._busy_since = time.monotonic()
-                return self._write(span, received_ns)
+                return self._write(signal, span, received_ns)
             finally:
                 self._turnstile.release()
         finally:
@@ -126,7 +129,7 @@ class SpanQueue:
         try:
             with self._turnstile:
                 self._busy_since = time.monotonic()
-                self._write(waiting.span, waiting.received_ns)
+                self._write(waiting.signal, waiting.span, waiting.received_ns)
         finally:
             with self._lock:
                 self._waiting_bytes -= waiting.weight_bytes

@@ -8,7 +8,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanContext, Status, StatusCode
 
 from otel_runlog.door.queueing import SPAN_BYTES, STALLED_S, VALUE_BYTES, SpanQueue, weigh
+from otel_runlog.otlp.wire import Signal
 from otel_runlog.span_copy import CopiedSpan
+
+ENDED = Signal.TRACES
 
 
 def make_span(name="s", **attributes):
@@ -32,21 +35,21 @@ def make_queue():
 
 def test_spans_are_written_in_order_with_their_times(make_queue):
     written = []
-    waiting = make_queue(lambda span, received_ns: written.append((span.name, received_ns)))
+    waiting = make_queue(lambda signal, span, received_ns: written.append((span.name, received_ns)))
     for number in range(100):
-        assert waiting.put(make_span(f"s{number}"), number)
+        assert waiting.put(ENDED, make_span(f"s{number}"), number)
     assert waiting.flush(5)
     assert written == [(f"s{number}", number) for number in range(100)]
 
 
 def test_what_does_not_fit_is_refused_until_there_is_room(make_queue):
     go = threading.Event()
-    waiting = make_queue(lambda span, received_ns: go.wait(5), 3 * SPAN_BYTES + len("s") * 3)
-    assert [waiting.put(make_span(), 0) for _ in range(4)] == [True, True, True, False]
+    waiting = make_queue(lambda signal, span, received_ns: go.wait(5), 3 * SPAN_BYTES + len("s") * 3)
+    assert [waiting.put(ENDED, make_span(), 0) for _ in range(4)] == [True, True, True, False]
     assert not waiting.flush(0.05)
     go.set()
     assert waiting.flush(5)
-    assert waiting.put(make_span(), 0)
+    assert waiting.put(ENDED, make_span(), 0)
 
 
 def test_text_counts_in_full_wherever_it_is():
@@ -81,8 +84,8 @@ def test_events_weigh_too():
 
 def test_stop_writes_what_waits(make_queue):
     written = []
-    waiting = make_queue(lambda span, received_ns: written.append(span.name))
-    waiting.put(make_span("a"), 0)
+    waiting = make_queue(lambda signal, span, received_ns: written.append(span.name))
+    waiting.put(ENDED, make_span("a"), 0)
     assert waiting.stop(5)
     assert written == ["a"]
     assert waiting.stop(0)
@@ -91,14 +94,14 @@ def test_stop_writes_what_waits(make_queue):
 def test_what_does_not_fit_may_be_written_past_the_queue_while_writes_go_on(make_queue):
     written = []
 
-    def write(span, received_ns):
+    def write(signal, span, received_ns):
         time.sleep(0.01)
         written.append(span.name)
         return True
 
     waiting = make_queue(write, 4 * SPAN_BYTES)
     names = [f"s{number}" for number in range(40)]
-    kept = [waiting.put(span, 0) or waiting.spill(span, 0) for span in map(make_span, names)]
+    kept = [waiting.put(ENDED, span, 0) or waiting.spill(ENDED, span, 0) for span in map(make_span, names)]
     assert waiting.flush(5)
     assert (kept, sorted(written)) == ([True] * 40, sorted(names))
 
@@ -106,23 +109,23 @@ def test_what_does_not_fit_may_be_written_past_the_queue_while_writes_go_on(make
 @pytest.mark.fault(14)
 def test_a_disk_that_stands_still_holds_up_the_application_once(make_queue):
     go = threading.Event()
-    waiting = make_queue(lambda span, received_ns: go.wait(20), SPAN_BYTES + 1)
-    assert waiting.put(make_span(), 0)
+    waiting = make_queue(lambda signal, span, received_ns: go.wait(20), SPAN_BYTES + 1)
+    assert waiting.put(ENDED, make_span(), 0)
     started = time.monotonic()
-    assert [waiting.spill(make_span(), 0) for _ in range(100)] == [None] * 100
+    assert [waiting.spill(ENDED, make_span(), 0) for _ in range(100)] == [None] * 100
     assert time.monotonic() - started < 3 * STALLED_S
     go.set()
     assert waiting.flush(5)
-    assert waiting.spill(make_span(), 0)
+    assert waiting.spill(ENDED, make_span(), 0)
 
 
 def test_a_write_that_raises_gives_its_room_back(make_queue, monkeypatch):
     monkeypatch.setattr("otel_runlog.door.worker.time.sleep", lambda seconds: None)
 
-    def write(span, received_ns):
+    def write(signal, span, received_ns):
         raise SystemExit("a bug")
 
     waiting = make_queue(write, 2 * SPAN_BYTES)
     for _ in range(10):
-        assert waiting.put(make_span(), 0)
+        assert waiting.put(ENDED, make_span(), 0)
         assert waiting.flush(5)

@@ -103,7 +103,7 @@ def test_a_flush_is_false_while_no_thread_can_be_started_and_true_after(set_up, 
 
 def test_the_queue_writes_on_the_applications_thread_until_one_can_be_started(set_up, tmp_path, fail_to_start):
     tracer, processor = set_up(durability="queue", loader="off")
-    fail_to_start(50)
+    fail_to_start(80)  # a start and an end each
     for number in range(40):
         tracer.start_span("a", attributes={"text": "x" * (2 << 20)}).end()
         assert count(tmp_path) == number + 1
