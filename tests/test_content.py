@@ -128,7 +128,8 @@ def test_none_leaves_the_value_out():
     assert written(kept).attributes == {"b": "y", "list": ["y"]}
 
 
-@pytest.mark.parametrize("answer", [ValueError, object(), {"a": 1}])
+@pytest.mark.fault(56)
+@pytest.mark.parametrize("answer", [ValueError, object(), {"a": 1}, 5, True, 1.5, ["x"]])
 def test_a_redactor_that_fails_costs_the_value_and_is_counted(answer):
     def redact(key, text):
         if key != "a":
@@ -141,6 +142,56 @@ def test_a_redactor_that_fails_costs_the_value_and_is_counted(answer):
     kept = make_filter(redact=redact, failures=failures).span(make_span(attributes={"a": "secret", "b": "y"}))
     assert (written(kept).attributes, failures) == ({"b": "y"}, ["redaction_failed"])
     assert b"secret" not in SpanEncoder().encode_span(kept)
+
+
+def test_values_of_any_depth_are_redacted_down_to_where_they_are_cut():
+    value = "sk-1"
+    for _ in range(150):
+        value = {"k": [value]}
+    kept = make_filter(redact=lambda key, text: text.replace("sk-1", "***")).span(make_span(attributes={"a": value}))
+    assert b"sk-1" not in SpanEncoder().encode_span(kept)
+    assert written(kept).attributes["a"] != {}
+
+
+def test_maps_bytes_and_texts_in_lists_are_redacted_and_numbers_stay():
+    seen = []
+
+    def redact(key, text):
+        seen.append((key, text))
+        return "***" if text in ("x", b"x") else text
+
+    value = {"inner": ["x", 1, {"deep": b"x"}], "y": "y", "n": 2.5, "none": None}
+    kept = make_filter(redact=redact).span(make_span(attributes={"a": value}))
+    assert written(kept).attributes == {"a": {"inner": ["***", 1, {"deep": "***"}], "y": "y", "n": 2.5}}
+    assert {("a.inner", "x"), ("a.inner.deep", b"x"), ("a.y", "y")} <= set(seen)
+
+
+def test_the_scope_is_redacted_and_stays_the_same_object_where_nothing_changes():
+    provider = TracerProvider(shutdown_on_exit=False)
+    secret = provider.get_tracer("sk-1", "v sk-1", attributes={"a": "sk-1"}).start_span("s")
+    plain = provider.get_tracer("scope", "1.0").start_span("s")
+    wanted = make_filter(redact=lambda key, text: text.replace("sk-1", "***"))
+    scope = wanted.span(secret).instrumentation_scope
+    assert (scope.name, scope.version, scope.attributes) == ("***", "v ***", {"a": "***"})
+    assert wanted.span(plain).instrumentation_scope is plain.instrumentation_scope
+
+
+def test_a_text_of_a_subclass_comes_to_the_redactor_as_plain_text():
+    class Text(str):
+        __slots__ = ()
+
+        def replace(self, *arguments):
+            raise AssertionError
+
+    kept = make_filter(redact=lambda key, text: text.replace("sk-1", "***")).span(
+        make_span(attributes={"a": Text("sk-1")})
+    )
+    assert written(kept).attributes == {"a": "***"}
+
+
+@pytest.mark.parametrize("value", [{"b": 1, 2: "mixed"}, [float("nan")], 2**70, b"x", [[["deep"]]]])
+def test_anything_can_be_hashed(value):
+    assert len(hash_marker(value)) == len("sha256:") + 64
 
 
 def test_content_off_comes_before_the_redactor():
