@@ -19,6 +19,8 @@ from typing import Final, TypeVar
 from otel_runlog.errors import RunLogError
 
 LOGGER: Final = logging.getLogger("otel_runlog")
+CANCELLED: Final = "CancelledError"
+CANCELLING: Final = frozenset({"KeyboardInterrupt", "GeneratorExit", "SystemExit"})
 _RAISE: Final = dis.opmap["RAISE_VARARGS"]
 _T = TypeVar("_T")
 
@@ -46,6 +48,17 @@ def is_from_signal(error: BaseException) -> bool:
         return True  # the interpreter's own handler has no frame
     handlers = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()}
     return any(step.tb_frame.f_code in handlers for step in _steps(error.__traceback__))
+
+
+def cancellation(error: BaseException) -> str | None:
+    """What `error.type` says of a span that this error ended by cancelling it; None for an error that fails it.
+
+    Of the BaseExceptions some go by their own names; all others (trio's Cancelled, a greenlet's exit) cancel, too.
+    """
+    name = type(error).__name__
+    if isinstance(error, Exception):
+        return name if name == CANCELLED else None  # concurrent.futures has one that is an Exception
+    return name if name in CANCELLING else CANCELLED
 
 
 def contain(action: Callable[[], _T], otherwise: _T) -> _T:

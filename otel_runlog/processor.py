@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Literal
 
 from opentelemetry import baggage
@@ -133,7 +134,7 @@ class RunLogSpanProcessor(SpanProcessor):
     def _on_start(self, door: Door, span: Span, parent_context: Context | None) -> None:
         if not _is_sampled(span) or door.is_written_twice(span):
             return
-        contain(lambda: _copy_baggage(span, parent_context), None)
+        _copy_baggage(span, parent_context)
         local_root = span.parent is None or span.parent.is_remote
         if local_root and self._label_attributes:
             span.set_attributes(self._label_attributes)
@@ -218,7 +219,12 @@ def _attributes(span: ReadableSpan) -> dict[str, Any]:
 
 
 def _amended(span: ReadableSpan) -> ReadableSpan:
-    return contain(lambda: amended(span), span)
+    try:
+        return amended(span)
+    except BaseException as error:
+        if is_applications(error):
+            raise
+        return span  # as it is
 
 
 def _is_agent(attributes: Mapping[str, Any]) -> bool:
@@ -227,8 +233,11 @@ def _is_agent(attributes: Mapping[str, Any]) -> bool:
 
 def _copy_baggage(span: Span, parent_context: Context | None) -> None:
     """What the span has of its own stays."""
-    if baggage.get_baggage(RUN_ID, parent_context) is None:
-        return
+    if baggage.get_baggage(RUN_ID, parent_context) is not None:
+        contain(partial(_copy_run, span, parent_context), None)
+
+
+def _copy_run(span: Span, parent_context: Context | None) -> None:
     own = span.attributes or {}
     for key, value in baggage.get_all(parent_context).items():
         if not (isinstance(key, str) and isinstance(value, str)) or len(value) > MOST_BAGGAGE_CHARACTERS:

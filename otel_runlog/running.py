@@ -12,6 +12,7 @@ import inspect
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextvars import Token
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
@@ -22,6 +23,7 @@ from opentelemetry.trace import Span, Status, StatusCode, Tracer
 from opentelemetry.util.types import AttributeValue
 
 from otel_runlog.config import check_labels
+from otel_runlog.containment import cancellation, contain
 from otel_runlog.errors import ConfigError
 
 RUN_ID: Final = "runlog.run.id"
@@ -94,7 +96,10 @@ class RunScope:
         run_id = self._settings.run_id or uuid.uuid4().hex
         tracer = self._tracer or trace.get_tracer("otel_runlog")
         inside = baggage.set_baggage(RUN_ID, run_id)
-        span = tracer.start_span(self._settings.span_name(), inside, attributes=self._settings.attributes(run_id))
+        attributes = self._settings.attributes(run_id)
+        start = partial(tracer.start_span, self._settings.span_name(), inside, attributes=attributes)
+        none: Span = trace.INVALID_SPAN
+        span = contain(start, none)  # other span processors may raise
         active = ActiveRun(run_id, span)
         self._open.append((active, context.attach(trace.set_span_in_context(span, inside))))
         return active
@@ -103,10 +108,12 @@ class RunScope:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         active, token = self._open.pop()
-        if error is not None:
-            _record(active.span, error)
-        active.span.end()
-        context.detach(token)
+        try:
+            if error is not None:
+                contain(partial(_record, active.span, error), None)
+            contain(active.span.end, None)
+        finally:
+            context.detach(token)
 
     async def __aenter__(self) -> ActiveRun:
         return self.__enter__()
@@ -210,12 +217,12 @@ def run(
 
 def _record(span: Span, error: BaseException) -> None:
     """Put on the span how the run ended; the SDK alone would leave a cancelled run without a word."""
-    if isinstance(error, Exception) and type(error).__name__ != "CancelledError":  # concurrent.futures has one, too
+    cancelled = cancellation(error)
+    span.set_attribute("error.type", cancelled or type(error).__qualname__)
+    if cancelled is None:
+        text = contain(partial(str, error), "it has no text")
+        span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {text}"))
         span.record_exception(error)
-        span.set_attribute("error.type", type(error).__qualname__)
-        span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
-    else:
-        span.set_attribute("error.type", type(error).__name__)
 
 
 def _require_text(argument: str, value: object) -> None:

@@ -6,7 +6,7 @@ import concurrent.futures
 import pytest
 from opentelemetry import baggage, trace
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
@@ -127,6 +127,51 @@ def test_an_interrupt_cancels_the_run_and_goes_on(tracer, exporter, kind):
     assert span.attributes["error.type"] == kind.__name__
     (projected,) = project([from_sdk(span)])
     assert projected.status is RunStatus.CANCELLED
+
+
+@pytest.mark.fault(13)
+def test_a_base_exception_of_any_name_cancels_the_run(tracer, exporter):
+    class Cancelled(BaseException):
+        """As trio names it."""
+
+    with pytest.raises(Cancelled), run("n", tracer=tracer):
+        raise Cancelled
+    assert only(exporter).attributes["error.type"] == "CancelledError"
+    (projected,) = project([from_sdk(only(exporter))])
+    assert projected.status is RunStatus.CANCELLED
+
+
+@pytest.mark.fault(10)
+def test_an_error_that_cannot_be_shown_still_fails_the_run_and_goes_on_as_it_is(tracer, exporter):
+    class MuteError(Exception):
+        def __str__(self):
+            raise RuntimeError("no text")
+
+    with pytest.raises(MuteError), run("n", tracer=tracer):
+        raise MuteError
+    span = only(exporter)
+    assert span.status.status_code is StatusCode.ERROR
+    assert dict(baggage.get_all()) == {}
+
+
+@pytest.mark.fault(10)
+@pytest.mark.parametrize("when", ["on_start", "on_end"])
+@pytest.mark.parametrize("kind", [ValueError, SystemExit])
+def test_other_processors_that_raise_do_not_reach_into_the_run(when, kind):
+    class Broken(SpanProcessor):
+        pass
+
+    def bug(*arguments, **named):
+        raise kind("a bug of theirs")
+
+    broken, provider = Broken(), TracerProvider(shutdown_on_exit=False)
+    setattr(broken, when, bug)
+    provider.add_span_processor(broken)
+    with run("n", tracer=provider.get_tracer("t")) as active:
+        assert dict(baggage.get_all()) == {"runlog.run.id": active.run_id}
+    assert dict(baggage.get_all()) == {}
+    with pytest.raises(LookupError), run("n", tracer=provider.get_tracer("t")):
+        raise LookupError
 
 
 def test_the_projection_sees_the_run(tracer, exporter):

@@ -8,29 +8,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 from opentelemetry.sdk.trace import ReadableSpan, Span
 from opentelemetry.trace import StatusCode
 
+from otel_runlog.containment import cancellation
 from otel_runlog.span_copy import CopiedSpan
 
-CANCELLED_ERROR: Final = "CancelledError"
-SELF_NAMED: Final = frozenset({"KeyboardInterrupt", "GeneratorExit", "SystemExit"})
-"""BaseExceptions known by their own names; all others (trio's Cancelled, a greenlet's exit) cancel, too."""
 _STATE: Final = "_runlog_start"
 """Kept on the attributes: the one object that a span has in common with what on_end is given of it."""
 
 
-class _Start(NamedTuple):
-    attributes: dict[str, Any]
-    handled: int
-    """The id of the exception being handled then: a span opened while cleaning up is not cancelled by it."""
+_Start: TypeAlias = tuple[dict[str, Any], int]
+"""The attributes, and the id of the exception being handled then: what cleans up after it is not cancelled by it.
+
+A bare tuple: every span pays for it.
+"""
 
 
 def note_start(span: Span, attributes: dict[str, Any]) -> None:
     """Remember what `amended` needs of a span that starts with `attributes`."""
-    setattr(span._attributes, _STATE, _Start(attributes, id(sys.exception())))  # noqa: SLF001
+    setattr(span._attributes, _STATE, (attributes, id(sys.exception())))  # noqa: SLF001
 
 
 def amended(span: ReadableSpan) -> ReadableSpan:
@@ -47,15 +46,15 @@ def amended(span: ReadableSpan) -> ReadableSpan:
 def _pushed_out(span: ReadableSpan, start: _Start | None, attributes: Mapping[str, Any]) -> dict[str, Any]:
     if start is None or not span.dropped_attributes:
         return {}
-    return {key: value for key, value in start.attributes.items() if key not in attributes}
+    return {key: value for key, value in start[0].items() if key not in attributes}
 
 
 def _cancelled(
     span: ReadableSpan, start: _Start | None, cause: BaseException | None, attributes: Mapping[str, Any]
 ) -> dict[str, str]:
-    if cause is None or isinstance(cause, Exception) or (start is not None and start.handled == id(cause)):
+    if cause is None or isinstance(cause, Exception) or (start is not None and start[1] == id(cause)):
         return {}
     if span.status.status_code is not StatusCode.UNSET or "error.type" in attributes:
         return {}
-    name = type(cause).__name__
-    return {"error.type": name if name in SELF_NAMED else CANCELLED_ERROR}
+    name = cancellation(cause)
+    return {} if name is None else {"error.type": name}

@@ -19,6 +19,8 @@ SPAN_BYTES: Final = 1_000
 """What a span without text weighs, about."""
 VALUE_BYTES: Final = 50
 """What an attribute weighs beside its text, about."""
+WIDEST_CHARACTER_BYTES: Final = 4
+"""What Python takes at most for a character beyond ASCII."""
 UNKNOWN_BYTES: Final = 1 << 20
 """What a span is taken to weigh whose parts cannot be read."""
 YIELD_S: Final = 0.0005
@@ -146,28 +148,43 @@ def _weigh_safely(span: ReadableSpan) -> int:
 
 def weigh(span: ReadableSpan) -> int:
     """About how many bytes a span keeps in memory: its text counts in full."""
-    weight = _weigh(span.name) + _weigh(span.status.description) + _weigh_attributes(span.attributes)
-    weight += sum(_weigh_attributes(event.attributes) for event in span.events)
-    return weight + sum(_weigh_attributes(link.attributes) for link in span.links)
+    weight = _weigh_attributes(span.attributes) + _weigh_text(span.name) + _weigh_text(span.status.description)
+    for event in span.events:
+        weight += _weigh_attributes(event.attributes)
+    for link in span.links:
+        weight += _weigh_attributes(link.attributes)
+    return weight
 
 
 def _weigh_attributes(attributes: Mapping[str, Any] | None) -> int:
     copy = getattr(attributes, "copy", None)  # the SDK's own mapping takes a lock for each value
-    return SPAN_BYTES + _weigh(copy() if copy else dict(attributes or {}))
+    values = (copy() if copy else dict(attributes or {})).values()
+    weight = SPAN_BYTES + VALUE_BYTES * len(values)
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            weight += len(value) if value.isascii() else WIDEST_CHARACTER_BYTES * len(value)
+        elif kind is not int and kind is not float and kind is not bool:
+            weight += _weigh_other(value)
+    return weight
 
 
-def _weigh(value: object) -> int:
-    """Text of a value of any depth; its own loop, because nesting must not end in a RecursionError."""
+def _weigh_other(value: object) -> int:
+    """A value of any depth: a loop, because nesting must not end in a RecursionError, nor a cycle in none."""
     weight, seen, waiting = 0, 0, [value]
-    while waiting and seen < MAX_VALUE_ITEMS:  # spans made by hand may hold a cycle
+    while waiting and seen < MAX_VALUE_ITEMS:
         value = waiting.pop()
         seen += 1
-        if isinstance(value, str):
-            weight += str.__len__(value) if str.isascii(value) else 4 * str.__len__(value)
-        elif isinstance(value, bytes):
-            weight += bytes.__len__(value)
-        elif isinstance(value, dict | tuple | list):
+        if isinstance(value, dict | tuple | list):
             items = [*(value.values() if isinstance(value, dict) else value)]
             weight += VALUE_BYTES * len(items)
             waiting += items
+        else:
+            weight += _weigh_text(value)
     return weight
+
+
+def _weigh_text(value: object) -> int:
+    if isinstance(value, str):
+        return str.__len__(value) * (1 if str.isascii(value) else WIDEST_CHARACTER_BYTES)
+    return bytes.__len__(value) if isinstance(value, bytes) else 0
