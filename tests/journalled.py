@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -23,6 +26,19 @@ def calls(number: int, name: str = "trace") -> list[Span]:
     for i in range(number):
         trace.chat("gpt-4o-mini", input_tokens=i, output_tokens=1)
     return trace.spans
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Do it in a forked process; returns its pid."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads that are not here
+        pid = os.fork()
+    if pid:
+        return pid
+    try:
+        work()
+    finally:
+        os._exit(0)
 
 
 def write(db: Path, spans: list[Span], *, close: bool = True) -> tuple[JournalWriter, Path]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from click.testing import CliRunner
-from journalled import balanced_books, calls, ends, flip, named, write
+from journalled import balanced_books, calls, ends, flip, in_child, named, write
 
 from otel_runlog import loader as loading
 from otel_runlog.cli.main import main
@@ -258,12 +258,12 @@ def lose_log(db: Path, how: str) -> None:
 
 def killed_before_the_checkpoint(db: Path) -> None:
     """Load in a child that is killed when its rows are committed, and stand in the write-ahead log alone."""
-    pid = os.fork()
-    if not pid:
-        Loader._put_away = lambda *_: None  # type: ignore[method-assign]
-        loading.StoreWriter.close = lambda _: os.kill(os.getpid(), 9)  # type: ignore[method-assign,assignment,return-value]
+
+    def work() -> None:
+        loading.StoreWriter.close = lambda _: os.kill(os.getpid(), 9)  # type: ignore[method-assign,assignment]
         Loader(db).turn()
-    os.waitpid(pid, 0)
+
+    os.waitpid(in_child(work), 0)
 
 
 @pytest.mark.fault(49)

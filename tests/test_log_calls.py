@@ -51,7 +51,9 @@ def codex_logs(trace_id: str | None) -> list[LogRecord]:
         codex("api_request", 5, trace_id, duration_ms="4"),
         codex("sse_event", 9, **{"event.kind": "response.completed", "duration_ms": "6"}),
         codex("sse_event", 10, **counts, cached_token_count="512", reasoning_token_count="7"),
-        codex("tool_result", 30, trace_id, call_id="c1", tool_name="exec", duration_ms="8", success="false", output="no"),
+        codex(
+            "tool_result", 30, trace_id, call_id="c1", tool_name="exec", duration_ms="8", success="false", output="no"
+        ),
     ]
 
 
@@ -190,7 +192,12 @@ def test_usage_that_the_span_of_a_call_lacks_comes_from_its_details() -> None:
     span = t.span("chat gpt-4o-mini", asked)
     told: Attributes = {"gen_ai.usage.input_tokens": 9, "gen_ai.usage.output_tokens": 3, "gen_ai.response.id": "r1"}
     details = LogRecord(
-        START_NS, None, span.trace_id, span.span_id, "gen_ai.client.inference.operation.details", attributes=asked | told
+        START_NS,
+        None,
+        span.trace_id,
+        span.span_id,
+        "gen_ai.client.inference.operation.details",
+        attributes=asked | told,
     )
     [run] = project([span], logs=[details], prices=PRICES)
     [step] = run.steps
