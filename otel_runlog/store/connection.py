@@ -64,18 +64,18 @@ class StoreConnection:
             StoreInterruptedError: `interrupt` was called.
             StoreError: DuckDB refuses for another reason.
         """
-        return self._execute(query, parameters).fetchall()
+        return self._fetch(query, parameters)[1]
 
     def records(self, query: str, parameters: dict[str, object] | None = None) -> list[dict[str, object]]:
         """The rows of `queries/<query>.sql` by column names; errors as in `rows`."""
-        cursor = self._execute(query, parameters)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        names, rows = self._fetch(query, parameters)
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def _execute(self, query: str, parameters: dict[str, object] | None) -> duckdb.DuckDBPyConnection:
+    def _fetch(self, query: str, parameters: dict[str, object] | None) -> tuple[list[str], list[tuple[object, ...]]]:
         self._go_on()
         try:
-            return self.duck.execute(statements.query(query), parameters or {})
+            cursor = self.duck.execute(statements.query(query), parameters or {})
+            return [column[0] for column in cursor.description or ()], cursor.fetchall()
         except duckdb.Error as error:
             raise using_error(self.path, error) from error
 
@@ -121,6 +121,10 @@ class StoreConnection:
         with self._lock:  # DuckDB does not survive an interrupt of a connection that is being closed
             self._is_open = False
         self.duck.close()
+        self.remove_spill_folder()
+
+    def remove_spill_folder(self) -> None:
+        """Remove the folder for what does not fit in memory, unless something is in it."""
         with contextlib.suppress(OSError):  # not there, or another reader's
             _spill_folder(self.path).rmdir()
 
@@ -157,10 +161,10 @@ def open_for_write(path: str | os.PathLike[str], timeout_s: float = 0.0) -> Stor
     file = Path(path).absolute()
     if not file.exists():
         _create(file)
-    _make_private(file)
     connection = _attach_patiently(file, "attach_write", timeout_s)
     try:
         migrations.migrate(connection)
+        _make_private(file)
     except BaseException:
         connection.close()
         raise

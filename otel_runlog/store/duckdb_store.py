@@ -14,6 +14,7 @@ from otel_runlog.store import statements
 from otel_runlog.store.batch import Batch, RunVersion
 from otel_runlog.store.connection import open_for_read, open_for_write
 from otel_runlog.store.reader import StoreReader
+from otel_runlog.store.said import asking_error
 from otel_runlog.store.writer import StoreWriter
 
 
@@ -96,9 +97,10 @@ class DuckDBRunLogStore:
                 raise StoreError(f"the statement gives no rows: {query}")
             relation.to_table("memory.main.answer")
             store.duck.execute(statements.query("let_go"))
+            store.remove_spill_folder()
         except duckdb.Error as error:
             store.close()
-            raise StoreError(str(error)) from error
+            raise asking_error(store.path, error) from error
         return store.duck.table("answer")
 
     def close(self) -> None:

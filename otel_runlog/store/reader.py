@@ -11,10 +11,11 @@ from typing import Literal, Self, TypeAlias, get_args
 import duckdb
 import msgspec
 
-from otel_runlog.errors import ConfigError, RunNotFoundError, StoreError
+from otel_runlog.errors import ConfigError, RunNotFoundError
 from otel_runlog.model import AgentUsage, RunLog, RunLogQuery, Step
 from otel_runlog.store import plain_json, rows
 from otel_runlog.store.connection import open_for_read
+from otel_runlog.store.said import asking_error
 
 RunOrder: TypeAlias = Literal["started", "cost", "tokens", "duration", "errors"]
 """What runs are sorted by, the largest first."""
@@ -102,6 +103,7 @@ class StoreReader:
         """The answer to any SQL over the views; the store is open read-only.
 
         Raises:
+            StoreDamagedError: the file cannot be read any more.
             StoreError: the statement cannot be run; the reason is DuckDB's.
         """
         try:
@@ -113,7 +115,7 @@ class StoreReader:
                 rows=cursor.fetchall() if description else [],
             )
         except duckdb.Error as error:
-            raise StoreError(str(error)) from error
+            raise asking_error(self._store.path, error) from error
 
     def _last(self) -> str:
         for (run_id,) in self._store.rows("last_run"):

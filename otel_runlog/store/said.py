@@ -13,6 +13,7 @@ from otel_runlog.errors import SchemaError, StoreDamagedError, StoreError, Store
 _HOLDER = re.compile(r"held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
 _NOT_TO_BE_HAD = ("Permission denied", "No such file", "No space left", "Too many open files", "Read-only file system")
 _FULL = ("No space left", "File too large", "Disk quota exceeded")
+_CORRUPT = "Corrupt database file"
 _LOADS_AGAIN = "what the journal still has is loaded again by itself, ingested files by `ingest`"
 
 
@@ -57,11 +58,20 @@ def using_error(file: Path, error: duckdb.Error) -> StoreError:
         return StoreInterruptedError(f"the work on {file} was interrupted; what was not committed is not kept")
     if any(reason in message for reason in _FULL):
         return StoreError(f"cannot write {file}: {first_line(message)}: free some space, what was committed is kept")
-    if isinstance(error, duckdb.IOException | duckdb.SerializationException) or "Corrupt" in message:
-        return StoreDamagedError(
-            f"{file} cannot be read any more ({first_line(message)}): take a copy, then move it away; {_LOADS_AGAIN}"
-        )
+    if isinstance(error, duckdb.IOException | duckdb.SerializationException) or _CORRUPT in message:
+        return _unreadable(file, message)
     return StoreError(f"{file}: {first_line(message)}")
+
+
+def asking_error(file: Path, error: duckdb.Error) -> StoreError:
+    """The error of somebody else's statement: the reason is DuckDB's, whole, unless the file is damaged."""
+    return _unreadable(file, str(error)) if _CORRUPT in str(error) else StoreError(str(error))
+
+
+def _unreadable(file: Path, message: str) -> StoreDamagedError:
+    return StoreDamagedError(
+        f"{file} cannot be read any more ({first_line(message)}): take a copy, then move it away; {_LOADS_AGAIN}"
+    )
 
 
 def first_line(message: str) -> str:
