@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -37,8 +38,10 @@ def in_child(work: Callable[[], object]) -> int:
         return pid
     try:
         work()
-    finally:
-        os._exit(0)
+    except BaseException:  # noqa: BLE001 - a forked test must not go on
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
 
 def write(db: Path, spans: list[Span], *, close: bool = True) -> tuple[JournalWriter, Path]:

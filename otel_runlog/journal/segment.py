@@ -164,4 +164,4 @@ def _write_all(fd: int, data: bytes) -> None:
 
 def _require_whole(written: int, wanted: int) -> None:
     if written != wanted:
-        raise OSError(errno.ENOSPC, f"only {written} of {wanted} bytes were taken")
+        raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: only {written} of {wanted} bytes were taken")
