@@ -23,13 +23,17 @@ def marked_tests() -> dict[int, list[str]]:
 
 def _marks(module: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for decorator in node.decorator_list:
-                yield from ((number, node.name) for number in _numbers(decorator))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            marked, name = node.decorator_list, node.name
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):  # a hypothesis state machine
+            marked, name = [node.value], node.targets[0].id
+        else:
+            continue
+        yield from ((number, name) for expression in marked for number in _numbers(expression))
 
 
-def _numbers(decorator: ast.expr) -> Iterator[int]:
+def _numbers(expression: ast.expr) -> Iterator[int]:
     """Those of a `fault(...)` anywhere in it, also in the marks of one parameter."""
-    for node in ast.walk(decorator):
+    for node in ast.walk(expression):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "fault":
             yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, int))
