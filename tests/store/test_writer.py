@@ -193,10 +193,15 @@ def test_books_add_up_by_source(writer):
         Batch(books=[BookEntry("grpc", received=5, stored=3, rejected={"trace_id": 1}, dropped={"queue": 1})])
     )
     writer.append(
-        Batch(books=[BookEntry("grpc", received=2, duplicate=1, rejected={"trace_id": 1}), BookEntry("f", received=1)])
+        Batch(
+            books=[
+                BookEntry("grpc", received=2, duplicate=1, rejected={"trace_id": 1}),
+                BookEntry("f", received=1, stored=1),
+            ]
+        )
     )
     assert sorted(rows(writer, "books")) == [
-        ("f", 1, 0, 0, 0, 0, 0, "{}", "{}"),
+        ("f", 1, 1, 0, 0, 0, 0, "{}", "{}"),
         ("grpc", 7, 3, 1, 0, 0, 0, '{"trace_id":2}', '{"queue":1}'),
     ]
 
