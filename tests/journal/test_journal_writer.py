@@ -1,10 +1,12 @@
 """The writing end: files, modes, rotation, faults of the disk, interrupts."""
 
 import errno
+import fcntl
 import os
 import resource
 import stat
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from otel_runlog.journal import (
     segments,
     set_aside,
 )
+from otel_runlog.journal.folder import sweep
 from otel_runlog.otlp.wire import Encoding, Signal
 
 
@@ -65,6 +68,7 @@ def test_nothing_is_made_before_the_first_record(folder, writer):
     assert segments(folder) == []
 
 
+@pytest.mark.fault(52)
 @pytest.mark.parametrize("umask", [0o000, 0o077, 0o777])
 def test_modes_hold_whatever_the_umask(folder, writer, umask):
     before = os.umask(umask)
@@ -76,20 +80,26 @@ def test_modes_hold_whatever_the_umask(folder, writer, umask):
     assert stat.S_IMODE(writer.path.stat().st_mode) == 0o600
 
 
+@pytest.mark.fault(52)
 def test_an_open_folder_is_closed_to_others(folder, writer):
     folder.mkdir(mode=0o755)
     put(writer, b"secret")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_the_folder_of_another_user_is_refused(folder, writer, monkeypatch):
+@pytest.mark.fault(52)
+@pytest.mark.parametrize(
+    "use", [lambda folder, writer: put(writer, b"secret"), lambda folder, writer: segments(folder)]
+)
+def test_the_folder_of_another_user_is_neither_written_nor_read(folder, writer, monkeypatch, use):
     folder.mkdir()
-    monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    with pytest.raises(JournalError, match="belongs to uid 0, not to uid 12345"):
-        put(writer, b"secret")
+    owner = folder.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 12345)
+    with pytest.raises(JournalError, match=f"belongs to uid {owner}, not to uid {owner + 12345}: use another --db"):
+        use(folder, writer)
 
 
+@pytest.mark.fault(52)
 def test_a_file_in_the_folders_place_is_refused(folder, writer):
     folder.write_text("not a folder")
     with pytest.raises(JournalError, match="is no folder"):
@@ -163,6 +173,7 @@ def test_threads_lose_and_double_nothing(folder, writer):
     assert sorted(stored(folder)) == sorted(b"%d-%d" % (a, b) for a in range(6) for b in range(300))
 
 
+@pytest.mark.fault(48)
 def test_a_write_that_fits_only_in_part_is_taken_back(folder, writer):
     put(writer, b"first")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -257,6 +268,7 @@ def test_fsync_reaches_the_disk_before_append_returns(folder, monkeypatch):
     assert len(synced) == 3
 
 
+@pytest.mark.fault(53)
 def test_a_failed_fdatasync_is_never_tried_again_on_the_same_file(folder, monkeypatch):
     writer = JournalWriter(folder, fsync=True)
     put(writer, b"a")
@@ -300,6 +312,23 @@ def test_threads_that_wait_share_one_fdatasync(folder, monkeypatch):
     assert len(calls) == 2
     writer.close()
     assert len(stored(folder)) == 9
+
+
+@pytest.mark.fault(8)
+def test_what_killed_processes_left_unfinished_is_removed_and_never_a_segment(folder, writer):
+    put(writer, b"a")
+    begun, fresh, living = (folder / f"1-2-0000000{n}.new" for n in range(3))
+    begun.write_bytes(b"a header")
+    fresh.touch()
+    living.write_bytes(b"a header")
+    with living.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert [segment.path for segment in segments(folder)] == [writer.path]
+        sweep(folder)
+        assert (begun.exists(), fresh.exists(), living.exists()) == (False, True, True)
+    os.utime(fresh, (time.time() - 3600,) * 2)
+    sweep(folder)
+    assert [path.name for path in folder.iterdir()] == [writer.path.name]
 
 
 def test_segments_are_listed_oldest_first(folder):

@@ -41,12 +41,14 @@ def made(db):
     return db
 
 
+@pytest.mark.fault(51)
 @pytest.mark.parametrize("intent", ["read", "write"])
 def test_writing_a_held_file_names_the_holder(made, intent):
     with held_by_another_process(made, intent) as holder, pytest.raises(StoreLockedError, match=rf"\b{holder.pid}\b"):
         open_for_write(made)
 
 
+@pytest.mark.fault(51)
 def test_reading_a_file_held_for_writing_waits_its_time_and_names_the_holder(made):
     with held_by_another_process(made, "write") as holder:
         store = DuckDBRunLogStore(made, timeout_s=0.3)
@@ -197,6 +199,7 @@ def kill_while_migrating(db):
     assert killed.returncode == -signal.SIGKILL
 
 
+@pytest.mark.fault(55)
 def test_a_kill_while_views_are_made_anew_leaves_the_old_ones(made):
     with duckdb.connect(made) as plain:
         plain.execute("create or replace view models as select 1 as old")
@@ -208,6 +211,7 @@ def test_a_kill_while_views_are_made_anew_leaves_the_old_ones(made):
         assert "provider" in store.duck.table("models").columns
 
 
+@pytest.mark.fault(8, 55)
 def test_a_kill_while_a_store_is_made_leaves_none(db):
     kill_while_migrating(db)
     assert not db.exists()
@@ -238,6 +242,7 @@ def test_what_duckdb_refuses_in_a_statement_is_a_store_error(made):
         store.rows("set_meta", {"key": "quiet_time_s", "value": "1"})
 
 
+@pytest.mark.fault(50)
 def test_a_file_that_breaks_while_it_is_open_is_called_damaged(made, run):
     with StoreWriter(made) as writer:
         writer.append(Batch(closed=[RunVersion(run(f"{n:032x}")) for n in range(50)]))
