@@ -101,7 +101,8 @@ class ProcessorConfig(msgspec.Struct, frozen=True, kw_only=True):
         turn_every_s: pending records are loaded so often.
         exit_load_s: the longest that shutdown and process exit wait for loading.
         exit_write_s: the longest that they wait for writing.
-        queue_bytes: durability `queue` keeps so much in memory; more is dropped and counted.
+        queue_bytes: durability `queue` keeps so much in memory; more waits for the disk, and is dropped and counted
+            where that stands still.
         journal_max_bytes: over this the journal drops its oldest records, and counts them.
     """
 

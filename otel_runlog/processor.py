@@ -45,7 +45,7 @@ class RunLogSpanProcessor(SpanProcessor):
     Args:
         db: the DuckDB file; the journal is the folder `<db>.journal` beside it.
         durability: `process` writes in on_end; `power` also waits for the disk; `queue` leaves writing to a thread, so
-            that kill -9 costs what still waits (64 MiB at most; what is more is written in on_end).
+            that kill -9 costs what still waits (64 MiB at most; beyond, on_end waits while the disk makes headway).
         loader: `thread` loads the journal in the background; `off` leaves it to the next command or process.
         content: `full`, `hash` (prompts, answers and tool data become `sha256:` and a digest) or `off` (left out).
         redact: called as `redact(key, text)` for every string before it is written, as in `redact=SecretPatterns()`;
@@ -90,11 +90,6 @@ class RunLogSpanProcessor(SpanProcessor):
     def left_out(self) -> dict[str, int]:
         """Values left out of spans that were kept, by reason: `redaction_failed`, `not_encodable`."""
         return {} if self._door is None else self._door.losses.values_by_reason
-
-    @property
-    def spilled(self) -> int:
-        """Spans that did not fit in the queue of durability `queue` and were written by the thread that ended them."""
-        return 0 if self._door is None else self._door.spilled
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Copy the run's id from baggage; write the start of local roots and agents."""

@@ -61,7 +61,6 @@ class Door:
         self._gave_up = False  # so that the provider's shutdown and the end of the process do not both wait
         self._writes_in_pid = 0
         self._writing: dict[int, object] = {}  # by thread, so that a flush can wait for what is being written
-        self.spilled = 0
         self._can_write()
         hook_into_process(self)
 
@@ -75,22 +74,18 @@ class Door:
         received_ns = time.time_ns()
         if self._queue is None:
             self._write(Signal.STARTS, span, received_ns)
-        elif not self._queue.put(Signal.STARTS, span, received_ns):
-            self._queue.spill(Signal.STARTS, span, received_ns)
+        else:
+            self._queue.put(Signal.STARTS, span, received_ns)
 
     def end(self, span: ReadableSpan) -> bool:
-        """Write an ended span, or queue it; False where it was lost. What does not fit in the queue is written."""
+        """Write an ended span, or queue it; False where it was lost."""
         received_ns = time.time_ns()
         if self._queue is None:
             return self._write_end(span, received_ns)
         if self._queue.put(Signal.TRACES, span, received_ns):
             return True
-        written = self._queue.spill(Signal.TRACES, span, received_ns)
-        if written is None:
-            self.losses.count("queue_full", trace_id=_trace_id(span))
-            return False
-        self.spilled += int(written)
-        return written
+        self.losses.count("queue_full", trace_id=_trace_id(span))
+        return False
 
     def is_written_twice(self, span: ReadableSpan) -> bool:
         """Whether a door of the same journal had this very span before; it warns once, and marks the span as had."""
@@ -151,7 +146,6 @@ class Door:
         """Begin anew: threads, queue and what is pending are the parent's."""
         self.losses.after_fork()
         self._writing = {}
-        self.spilled = 0
         self._gave_up = False
         if self._queue is not None:
             self._queue.after_fork()

@@ -23,9 +23,9 @@ WIDEST_CHARACTER_BYTES: Final = 4
 """What Python takes at most for a character beyond ASCII."""
 UNKNOWN_BYTES: Final = 1 << 20
 """What a span is taken to weigh whose parts cannot be read."""
-YIELD_S: Final = 0.0005
-STALLED_S: Final = 0.5
-"""A write that takes longer holds up nobody but the thread that does it."""
+POLL_S: Final = 0.0005
+STALLED_S: Final = 1.0
+"""A disk that writes nothing for so long stands still: what does not fit is lost then, without further waiting."""
 
 
 class Waiting(NamedTuple):
@@ -41,19 +41,19 @@ _Message: TypeAlias = Waiting | Receipt
 
 
 class SpanQueue:
-    """A queue bounded in bytes, emptied by a thread.
+    """A queue bounded in bytes, emptied by a thread. One span may always wait, however large.
+
+    Who brings what does not fit waits until it does, as long as the thread makes headway, and never writes itself: on
+    a disk that stands still it would hang. Where no thread can be started, it does write.
 
     Args:
-        write: called with every span, what it is written as, and when it came, mostly in the thread; True where the
-            span was kept.
-        most_bytes: what does not fit is written by who brings it.
+        write: called with every span, what it is written as, and when it came; True where the span was kept.
+        most_bytes: what may wait.
     """
 
     _waiting_bytes: int
+    _moved_at: float
     _lock: threading.RLock
-    _turnstile: threading.RLock
-    _busy_since: float
-    _spilling: int
 
     def __init__(self, write: Callable[[Signal, ReadableSpan, int], bool], most_bytes: int) -> None:
         self._write = write
@@ -62,41 +62,25 @@ class SpanQueue:
         self.after_fork()
 
     def put(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool:
-        """Queue a span; False where it does not fit, see `spill`."""
-        weight = _weigh_safely(span)
-        with self._lock:
-            if self._waiting_bytes + weight > self._most_bytes:
+        """Queue a span; False where it does not fit and nothing was written for STALLED_S."""
+        waiting = Waiting(signal, span, received_ns, _weigh_safely(span))
+        own = self._worker.is_this_thread()
+        while not self._admits(waiting.weight_bytes, anything=own):
+            if time.monotonic() - self._moved_at > STALLED_S:
                 return False
-            self._waiting_bytes += weight
-        waiting = Waiting(signal, span, received_ns, weight)
-        if not self._worker.send(waiting):
+            time.sleep(POLL_S)
+        if own or not self._worker.send(waiting):
             self._take(waiting)  # better late on this thread than never
         return True
 
-    def spill(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool | None:
-        """Write a span past the queue: whether it was kept; None where the disk stands still, so nothing can be."""
+    def _admits(self, weight_bytes: int, *, anything: bool) -> bool:
         with self._lock:
-            self._spilling += 1
-        try:
-            if not self._waited_for_turn():
-                return None
-            try:
-                self._busy_since = time.monotonic()
-                return self._write(signal, span, received_ns)
-            finally:
-                self._turnstile.release()
-        finally:
-            with self._lock:
-                self._spilling -= 1
-
-    def _waited_for_turn(self) -> bool:
-        """Whether writes go on, so that this thread's turn came; False where one has taken STALLED_S already."""
-        while True:
-            seen = self._busy_since
-            if self._turnstile.acquire(timeout=max(seen + STALLED_S - time.monotonic(), 0.0)):
-                return True
-            if self._busy_since == seen:
+            if self._waiting_bytes == 0:
+                self._moved_at = time.monotonic()
+            elif self._waiting_bytes + weight_bytes > self._most_bytes and not anything:
                 return False
+            self._waiting_bytes += weight_bytes
+        return True
 
     def flush(self, timeout_s: float) -> bool:
         """Whether all that was put before is written within `timeout_s`."""
@@ -114,9 +98,7 @@ class SpanQueue:
         self._worker.after_fork()
         self._waiting_bytes = 0
         self._lock = threading.RLock()
-        self._turnstile = threading.RLock()
-        self._busy_since = 0.0
-        self._spilling = 0
+        self._moved_at = 0.0
 
     def _body(self, inbox: SimpleQueue[_Message | None]) -> None:
         while (message := inbox.get()) is not None:
@@ -126,15 +108,12 @@ class SpanQueue:
             self._take(message)
 
     def _take(self, waiting: Waiting) -> None:
-        if self._spilling:
-            time.sleep(YIELD_S)  # a lock goes to whoever is awake, and that would always be this thread
         try:
-            with self._turnstile:
-                self._busy_since = time.monotonic()
-                self._write(waiting.signal, waiting.span, waiting.received_ns)
+            self._write(waiting.signal, waiting.span, waiting.received_ns)
         finally:
             with self._lock:
                 self._waiting_bytes -= waiting.weight_bytes
+                self._moved_at = time.monotonic()
 
 
 def _weigh_safely(span: ReadableSpan) -> int:

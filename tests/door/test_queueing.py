@@ -42,14 +42,43 @@ def test_spans_are_written_in_order_with_their_times(make_queue):
     assert written == [(f"s{number}", number) for number in range(100)]
 
 
-def test_what_does_not_fit_is_refused_until_there_is_room(make_queue):
+@pytest.mark.fault(14)
+def test_what_does_not_fit_waits_and_is_refused_only_where_nothing_is_written(make_queue):
     go = threading.Event()
-    waiting = make_queue(lambda signal, span, received_ns: go.wait(5), 3 * SPAN_BYTES + len("s") * 3)
+    waiting = make_queue(lambda signal, span, received_ns: go.wait(20), 3 * SPAN_BYTES + len("s") * 3)
+    started = time.monotonic()
     assert [waiting.put(ENDED, make_span(), 0) for _ in range(4)] == [True, True, True, False]
+    assert STALLED_S < time.monotonic() - started < 3 * STALLED_S
+    started, span = time.monotonic(), make_span()
+    assert [waiting.put(ENDED, span, 0) for _ in range(1_000)] == [False] * 1_000
+    assert time.monotonic() - started < STALLED_S
     assert not waiting.flush(0.05)
     go.set()
     assert waiting.flush(5)
     assert waiting.put(ENDED, make_span(), 0)
+
+
+def test_one_span_is_taken_however_large(make_queue):
+    written = []
+    waiting = make_queue(lambda signal, span, received_ns: written.append(span.name), 10)
+    for name in ("a", "b", "c"):
+        assert waiting.put(ENDED, make_span(name, text="x" * 1_000), 0)
+    assert waiting.flush(5)
+    assert written == ["a", "b", "c"]
+
+
+def test_a_span_that_ends_in_the_queues_own_thread_is_written_there(make_queue):
+    written = []
+
+    def write(signal, span, received_ns):
+        written.append(span.name)
+        if span.name == "outer":
+            assert waiting.put(ENDED, make_span("inner"), 0)
+
+    waiting = make_queue(write, SPAN_BYTES)
+    assert waiting.put(ENDED, make_span("outer"), 0)
+    assert waiting.flush(5)
+    assert written == ["outer", "inner"]
 
 
 def test_text_counts_in_full_wherever_it_is():
@@ -91,32 +120,18 @@ def test_stop_writes_what_waits(make_queue):
     assert waiting.stop(0)
 
 
-def test_what_does_not_fit_may_be_written_past_the_queue_while_writes_go_on(make_queue):
+def test_nothing_is_lost_on_a_slow_disk(make_queue):
     written = []
 
     def write(signal, span, received_ns):
         time.sleep(0.01)
         written.append(span.name)
-        return True
 
     waiting = make_queue(write, 4 * SPAN_BYTES)
     names = [f"s{number}" for number in range(40)]
-    kept = [waiting.put(ENDED, span, 0) or waiting.spill(ENDED, span, 0) for span in map(make_span, names)]
+    assert [waiting.put(ENDED, make_span(name), 0) for name in names] == [True] * 40
     assert waiting.flush(5)
-    assert (kept, sorted(written)) == ([True] * 40, sorted(names))
-
-
-@pytest.mark.fault(14)
-def test_a_disk_that_stands_still_holds_up_the_application_once(make_queue):
-    go = threading.Event()
-    waiting = make_queue(lambda signal, span, received_ns: go.wait(20), SPAN_BYTES + 1)
-    assert waiting.put(ENDED, make_span(), 0)
-    started = time.monotonic()
-    assert [waiting.spill(ENDED, make_span(), 0) for _ in range(100)] == [None] * 100
-    assert time.monotonic() - started < 3 * STALLED_S
-    go.set()
-    assert waiting.flush(5)
-    assert waiting.spill(ENDED, make_span(), 0)
+    assert written == names
 
 
 def test_a_write_that_raises_gives_its_room_back(make_queue, monkeypatch):
