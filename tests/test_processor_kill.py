@@ -60,6 +60,7 @@ def emitted(who, count):
     return sorted([f"{who}-root", *(f"{who}-{number}" for number in range(count - 1))])
 
 
+@pytest.mark.fault(1, 4)
 @pytest.mark.parametrize(
     ("ending", "code"),
     [
@@ -92,6 +93,7 @@ def test_an_orderly_end_writes_the_footer(tmp_path):
     assert [read_segment(segment.path).damage for segment in segments(journal_folder(db))] == [()]
 
 
+@pytest.mark.fault(3)
 def test_a_killed_run_is_visible_by_its_start(tmp_path):
     script = """
         provider, tracer = set_up()
@@ -105,6 +107,7 @@ def test_a_killed_run_is_visible_by_its_start(tmp_path):
     assert journalled(db) == [sorted(f"step-{number}" for number in range(10))]
 
 
+@pytest.mark.fault(5)
 @pytest.mark.parametrize("durability", ["process", "queue"])
 @pytest.mark.parametrize("ending", ["os._exit(0)", "sys.exit(0)"])
 def test_parent_and_forked_child_lose_and_double_nothing(tmp_path, durability, ending):
@@ -122,6 +125,7 @@ def test_parent_and_forked_child_lose_and_double_nothing(tmp_path, durability, e
     assert journalled(db) == sorted([sorted(emitted("before", 100) + emitted("after", 50)), emitted("child", 300)])
 
 
+@pytest.mark.fault(6)
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_multiprocessing_children_end_with_every_span_and_a_footer(tmp_path, method):
     script = f"""
@@ -138,6 +142,7 @@ def test_multiprocessing_children_end_with_every_span_and_a_footer(tmp_path, met
     assert [read_segment(segment.path).damage for segment in segments(journal_folder(db))] == [(), ()]
 
 
+@pytest.mark.fault(6)
 def test_a_pool_of_forked_processes_keeps_every_span(tmp_path):
     script = """
         provider, tracer = set_up()
@@ -151,6 +156,7 @@ def test_a_pool_of_forked_processes_keeps_every_span(tmp_path):
     assert names == sorted(emitted("parent", 20) + [n for task in range(6) for n in emitted(f"task{task}", 50)])
 
 
+@pytest.mark.fault(4)
 def test_a_signal_handler_that_flushes_and_exits(tmp_path):
     script = """
         provider, tracer = set_up()
@@ -184,6 +190,7 @@ def took_to_leave_s(tmp_path):
     return time.time() - float((tmp_path / "left").read_text())
 
 
+@pytest.mark.fault(11)
 def test_exit_is_quick_where_neither_journal_nor_store_can_be_written(tmp_path):
     script = """
         sys.argv[1] = "/proc/nowhere/runs.duckdb"
@@ -195,6 +202,7 @@ def test_exit_is_quick_where_neither_journal_nor_store_can_be_written(tmp_path):
     assert (code, took_to_leave_s(tmp_path) < 2) == (0, True)
 
 
+@pytest.mark.fault(11)
 def test_exit_waits_for_loading_no_longer_than_its_limit(tmp_path):
     script = """
         import time

@@ -74,6 +74,7 @@ def facts(tmp_path: Path) -> dict[str, int]:
     }
 
 
+@pytest.mark.fault(1, 3)
 def test_kill_9_after_a_burst_loses_nothing_that_ended(tmp_path: Path) -> None:
     agent(
         tmp_path,
@@ -87,12 +88,14 @@ def test_kill_9_after_a_burst_loses_nothing_that_ended(tmp_path: Path) -> None:
     assert facts(tmp_path) == {"runs": 2, "completed": 1, "running": 1, "calls": 1000, "input_tokens": 10000}
 
 
+@pytest.mark.fault(4)
 @pytest.mark.parametrize("leave", ["pass", "os._exit(0)", "sys.exit(0)", "processor.force_flush(); os._exit(0)"])
 def test_a_process_that_leaves_in_its_own_way_leaves_its_runs(tmp_path: Path, leave: str) -> None:
     agent(tmp_path, f"\nrun(20)\n{leave}\n")
     assert facts(tmp_path) == {"runs": 1, "completed": 1, "running": 0, "calls": 20, "input_tokens": 200}
 
 
+@pytest.mark.fault(6)
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_multiprocessing_children_keep_theirs_apart_and_whole(tmp_path: Path, method: str) -> None:
     agent(
@@ -112,6 +115,7 @@ def test_multiprocessing_children_keep_theirs_apart_and_whole(tmp_path: Path, me
     assert facts(tmp_path) == {"runs": 5, "completed": 5, "running": 0, "calls": 31, "input_tokens": 310}
 
 
+@pytest.mark.fault(51)
 def test_two_living_processes_on_one_file_take_turns(tmp_path: Path) -> None:
     script = tmp_path / "agent.py"
     body = "\nfor _ in range(12):\n    run(5)\n    time.sleep(0.05)\n"

@@ -49,6 +49,7 @@ def emitted(who, count):
     return [f"{who}-{number}" for number in range(count)]
 
 
+@pytest.mark.fault(1, 4)
 @pytest.mark.parametrize(
     ("ending", "code"),
     [
@@ -65,6 +66,7 @@ def test_every_way_to_end_keeps_every_record(tmp_path, ending, code):
     assert read_all(folder) == [emitted("a", 1000)]
 
 
+@pytest.mark.fault(5)
 def test_parent_and_forked_child_write_segments_of_their_own(tmp_path):
     script = """
         emit("before", 100)
@@ -115,6 +117,7 @@ def test_the_parents_lock_survives_the_childs_end(tmp_path):
     assert read_all(folder) == [["parent-0", "[True]-0"]]
 
 
+@pytest.mark.fault(5)
 def test_fork_while_another_thread_appends(tmp_path):
     script = """
         import threading
@@ -144,6 +147,7 @@ def test_fork_while_another_thread_appends(tmp_path):
     assert found[-1][-1] == f"codes={{0}} threads={len(found[-1]) - 1}-0"
 
 
+@pytest.mark.fault(6)
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_multiprocessing_children_keep_every_record(tmp_path, method):
     script = f"""
@@ -159,6 +163,7 @@ def test_multiprocessing_children_keep_every_record(tmp_path, method):
     assert sorted(read_all(folder)) == [emitted("child", 300), emitted("parent", 20)]
 
 
+@pytest.mark.fault(2)
 def test_kill_at_any_instant_loses_nothing_acknowledged(tmp_path):
     script = """
         out = os.open(sys.argv[1] + ".acked", os.O_WRONLY | os.O_CREAT, 0o600)
