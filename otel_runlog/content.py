@@ -173,7 +173,8 @@ class Filter:
 
     def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes that remain."""
-        kept = ((key, self.value(key, value)) for key, value in attributes.items())
+        copy = getattr(attributes, "copy", None)  # the SDK's own mapping takes a lock for each value
+        kept = ((key, self.value(key, value)) for key, value in (copy() if copy else attributes).items())
         return {key: value for key, value in kept if value is not None}
 
     def value(self, key: str, value: object) -> object:

@@ -112,7 +112,7 @@ class RunLogSpanProcessor(SpanProcessor):
         except BaseException as error:
             if is_applications(error):
                 raise
-            self._door.losses.count("internal_error", 1, error)
+            self._door.lose(span, error)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Whether all spans that ended before are on disk and, if this process can have the store, queryable.
@@ -176,13 +176,7 @@ class RunLogSpanExporter(SpanExporter):
         """Write the spans; FAILURE where one was lost."""
         if self._door is None:
             return SpanExportResult.SUCCESS
-        try:
-            written = [self._door.end(span) for span in spans if not self._door.is_written_twice(span)]
-        except BaseException as error:
-            if is_applications(error):
-                raise
-            self._door.losses.count("internal_error", 1, error)
-            return SpanExportResult.FAILURE
+        written = [_is_exported(self._door, span) for span in spans]
         return SpanExportResult.SUCCESS if all(written) else SpanExportResult.FAILURE
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
@@ -192,6 +186,16 @@ class RunLogSpanExporter(SpanExporter):
     def shutdown(self) -> None:
         """As RunLogSpanProcessor.shutdown."""
         _close(self._door)
+
+
+def _is_exported(door: Door, span: ReadableSpan) -> bool:
+    try:
+        return door.is_written_twice(span) or door.end(span)
+    except BaseException as error:
+        if is_applications(error):
+            raise
+        door.lose(span, error)
+        return False
 
 
 def _flush(door: Door | None, timeout_millis: float) -> bool:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from opentelemetry.sdk.trace import ReadableSpan
 
 from otel_runlog.config import Durability, LoaderMode, ProcessorConfig, StoreConfig
-from otel_runlog.containment import describe, is_applications, warn
+from otel_runlog.containment import contain, describe, is_applications, warn
 from otel_runlog.content import Filter
 from otel_runlog.door.loading import Loading, Loads
 from otel_runlog.door.loss_records import encode_losses
@@ -56,7 +56,9 @@ class Door:
         self._loading = (
             Loading(lambda: make_loader(config.db), self._on_finished, config.turn_every_s) if threaded else None
         )
-        self._metrics = _run_metrics()  # now: at exit the meter provider may be gone before the last runs are loaded
+        self._metrics = contain(
+            _run_metrics, None
+        )  # now: at exit the meter provider may be gone before the last runs are loaded
         self._warned = False
         self._gave_up = False  # so that the provider's shutdown and the end of the process do not both wait
         self._writes_in_pid = 0
@@ -86,6 +88,10 @@ class Door:
             return True
         self.losses.count("queue_full", trace_id=_trace_id(span))
         return False
+
+    def lose(self, span: ReadableSpan, error: BaseException) -> None:
+        """Count a span as lost by a bug of ours."""
+        self.losses.count("internal_error", 1, error, contain(partial(_trace_id, span), None))
 
     def is_written_twice(self, span: ReadableSpan) -> bool:
         """Whether a door of the same journal had this very span before; it warns once, and marks the span as had."""
@@ -190,7 +196,8 @@ class Door:
             if is_applications(error):
                 raise
             reason = "journal" if isinstance(error, JournalError) else "internal_error"
-            self.losses.count(reason, int(signal is Signal.TRACES), error, _trace_id(span))
+            trace_id = contain(partial(_trace_id, span), None)
+            self.losses.count(reason, int(signal is Signal.TRACES), error, trace_id)
             return False
         finally:
             self._writing.pop(thread, None)
