@@ -56,9 +56,8 @@ class Door:
         self._loading = (
             Loading(lambda: make_loader(config.db), self._on_finished, config.turn_every_s) if threaded else None
         )
-        self._metrics = contain(
-            _run_metrics, None
-        )  # now: at exit the meter provider may be gone before the last runs are loaded
+        # Now: at exit the meter provider may be gone before the last runs are loaded.
+        self._metrics = contain(_run_metrics, None)
         self._warned = False
         self._gave_up = False  # so that the provider's shutdown and the end of the process do not both wait
         self._writes_in_pid = 0

@@ -8,10 +8,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from otel_runlog.door.loss_records import Loss, encode_losses
 from otel_runlog.door.losses import MOST_TRACES, Losses
 from otel_runlog.errors import JournalError
+from otel_runlog.loader import Loader
 from otel_runlog.journal import JournalWriter, journal_folder, read_segment, segments
 from otel_runlog.otlp.decode import read_logs, read_traces
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.processor import RunLogSpanProcessor
+from otel_runlog.store.reader import StoreReader
 
 
 def read(body):
@@ -209,6 +211,26 @@ def test_what_cannot_be_told_yet_is_told_later(set_up, disk, tmp_path):
     disk.full = False
     processor.force_flush(5_000)
     assert drops(tmp_path) == [(trace_id(first), "journal", 1), (trace_id(second), "journal", 1)]
+
+
+@pytest.mark.fault(9, 14)
+def test_the_store_shows_what_was_lost_in_its_books_and_on_the_run(set_up, disk, tmp_path):
+    tracer, processor = set_up()
+    with tracer.start_as_current_span("root", attributes={"gen_ai.operation.name": "invoke_agent"}):
+        tracer.start_span("kept").end()
+        disk.full = True
+        for _ in range(3):
+            tracer.start_span("lost").end()
+        disk.full = False
+    processor.shutdown()
+    Loader(tmp_path / "runs.duckdb").turn()
+    with StoreReader(tmp_path / "runs.duckdb") as reader:
+        columns = "received, stored, duplicate, conflict, superseded, dropped::varchar"
+        (books,) = reader.query(f"select {columns} from books").rows
+        (run,) = reader.query("select complete, warnings::varchar from runs").rows
+    assert books == (6, 2, 0, 0, 1, '{"journal":3}')
+    assert run[0] is False
+    assert "spans_dropped" in run[1]
 
 
 @pytest.mark.fault(5)
