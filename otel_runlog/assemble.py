@@ -14,9 +14,9 @@ from otel_runlog.conventions.log_events import place_of
 from otel_runlog.drops import drop_of, tells_drop
 from otel_runlog.links import linked_traces
 from otel_runlog.llm_io import StepMessages, messages_of, previews_of
-from otel_runlog.log_content import messages_in, tells_messages
+from otel_runlog.log_content import DIRECTIONS, messages_in, tells_messages
 from otel_runlog.logs import fills
-from otel_runlog.model import LogRecord, Message, RunLog, RunStatus, Span
+from otel_runlog.model import LogRecord, RunLog, RunStatus, Span
 from otel_runlog.partition import Members
 from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import Key, Verdict, key_of
@@ -27,12 +27,12 @@ from otel_runlog.store.batch import (
     Batch,
     BookEntry,
     LoggedMessageRow,
-    MessageRow,
     RunRef,
     RunVersion,
     StoredLog,
     StoredSpan,
 )
+from otel_runlog.store.places import SpanMessage, pack_messages
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.traces import Traces
 
@@ -116,8 +116,8 @@ class Assembler:
             if span.ended_ns is None:
                 started[key_of(span)] = stored
             else:
+                stored.messages = pack_messages(_spoken(span), span.attributes)
                 batch.spans.append(stored)
-                batch.messages += _message_rows(span)
                 batch.scores += scores_of_span(span)
         batch.start_records = list(started.values())
         return changed
@@ -175,16 +175,13 @@ def _supersede(key: Key, started: dict[Key, StoredSpan], batch: Batch, book: Boo
         batch.ended.append(key)
 
 
-def _message_rows(span: Span) -> list[MessageRow]:
+def _spoken(span: Span) -> list[SpanMessage]:
     found = messages_of(span)
-    directions = (("system", found.system), ("input", found.input), ("output", found.output), ("tools", found.tools))
-    return [_row(span, name, i, m) for name, messages in directions for i, m in enumerate(messages)]
-
-
-def _row(span: Span, direction: str, position: int, message: Message) -> MessageRow:
-    return MessageRow(
-        span.trace_id, span.span_id, direction, position, message.role, message.text, started_ns=span.started_ns
-    )
+    return [
+        SpanMessage(name, position, message.role, message.text)
+        for name in DIRECTIONS
+        for position, message in enumerate(getattr(found, name))
+    ]
 
 
 def _logged_rows(record: LogRecord) -> list[LoggedMessageRow]:

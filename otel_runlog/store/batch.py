@@ -9,12 +9,16 @@ from otel_runlog.scores import Score
 
 
 class StoredSpan(msgspec.Struct):
-    """A span and how it came: `digest` of its neutral form, when it was received, from which source."""
+    """A span and how it came: `digest` of its neutral form, when it was received, from which source.
+
+    `messages` says where in its attributes its messages stand (see `places.pack_messages`).
+    """
 
     span: Span
     digest: bytes
     received_ns: int
     source: str
+    messages: str | None = None
 
 
 class StoredLog(msgspec.Struct):
@@ -23,18 +27,6 @@ class StoredLog(msgspec.Struct):
     record: LogRecord
     received_ns: int
     place: str | None = None
-
-
-class MessageRow(msgspec.Struct):
-    """One message of a model call. `started_ns` is the span's; it tells reused ids apart where it is given."""
-
-    trace_id: str
-    span_id: str
-    direction: str
-    position: int
-    role: str
-    text: str
-    started_ns: int | None = None
 
 
 class LoggedMessageRow(msgspec.Struct):
@@ -126,8 +118,7 @@ class Batch(msgspec.Struct, kw_only=True):
         start_records: Spans that have started and not ended; each replaces the one of the same ids and start.
         ended: (trace_id, span_id, started_ns) whose start records go.
         logs: Log records.
-        messages: Messages of model calls; a text that was stored lately is not stored again.
-        logged_messages: Those that log records told.
+        logged_messages: Messages that log records told; a text that was stored lately is not stored again.
         scores: Results of evaluations.
         closed: Runs that are closed now; their rows stay for ever.
         open: Runs that are open now; each replaces what was open under its id.
@@ -142,7 +133,6 @@ class Batch(msgspec.Struct, kw_only=True):
     start_records: list[StoredSpan] = []
     ended: list[tuple[str, str, int | None]] = []
     logs: list[StoredLog] = []
-    messages: list[MessageRow] = []
     logged_messages: list[LoggedMessageRow] = []
     scores: list[Score] = []
     closed: list[RunVersion] = []

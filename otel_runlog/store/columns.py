@@ -190,6 +190,7 @@ SPANS = (
     Column("digest", "digest"),
     Column("received_ns", "received_ns"),
     Column("source", "source"),
+    Column("messages", "messages"),
 )
 
 LOGS = (

@@ -11,7 +11,7 @@ import msgspec
 
 from otel_runlog.model import AgentUsage, Cost, LogRecord, Resource, RunLog, Scope, Span, Step, Usage
 from otel_runlog.store import columns
-from otel_runlog.store.batch import BookEntry, LoggedMessageRow, MessageRow, RunVersion, StoredLog, StoredSpan
+from otel_runlog.store.batch import BookEntry, LoggedMessageRow, RunVersion, StoredLog, StoredSpan
 from otel_runlog.store.columns import Column
 
 _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**63 - 1
@@ -118,19 +118,6 @@ def _storable(value: object) -> object:
     if isinstance(value, (tuple, list)):
         return [_storable(item) for item in value]
     return value
-
-
-def pack_message(message: MessageRow, name: str) -> Row:
-    """The row of a message whose text is called `name`."""
-    return (
-        message.trace_id,
-        message.span_id,
-        message.started_ns,
-        message.direction,
-        message.position,
-        message.role,
-        name,
-    )
 
 
 def pack_logged_message(message: LoggedMessageRow, name: str) -> Row:

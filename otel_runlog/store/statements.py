@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from importlib import resources
 
-SCHEMA_SCRIPTS = ("001_tables", "002_log_places", "003_segment_ends")
+SCHEMA_SCRIPTS = ("001_tables", "002_log_places", "003_segment_ends", "004_message_places")
 """Schema versions in order: the n-th script takes a store from version n-1 to n. Scripts that shipped never change."""
 
 VIEWS = (
@@ -24,7 +24,7 @@ VIEWS = (
 )
 """The views, in the order in which they can be created."""
 
-VIEWS_VERSION = 2
+VIEWS_VERSION = 3
 """Goes up with every change of a view: the next opening for writing creates all views anew."""
 
 

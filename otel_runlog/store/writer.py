@@ -16,7 +16,6 @@ from otel_runlog.store.batch import (
     Batch,
     CallSearch,
     LoggedMessageRow,
-    MessageRow,
     Position,
     RunRef,
     RunVersion,
@@ -36,7 +35,6 @@ _SCORES = [column.name for column in columns.SCORES]
 _RUNS = [column.name for column in columns.RUNS]
 _STEPS = [column.name for column in columns.STEPS]
 _AGENTS = [column.name for column in columns.AGENTS]
-_MESSAGES = ("trace_id", "span_id", "started_ns", "direction", "position", "role", "content_id")
 _LOGGED = ("trace_id", "span_id", "direction", "origin", "place", "position", "role", "content_id")
 _CONTENTS = ("content_id", "text", "bytes")
 _SUPERSEDED = ("run_id", "version")
@@ -193,12 +191,10 @@ class _Tables:
         self._append("stored_scores", _SCORES, map(rows.pack_score, batch.scores))
 
     def append_messages(self, batch: Batch) -> None:
-        names = self._store_texts(batch.messages)
-        self._append("stored_messages", _MESSAGES, map(rows.pack_message, batch.messages, names))
         names = self._store_texts(batch.logged_messages)
         self._append("logged_messages", _LOGGED, map(rows.pack_logged_message, batch.logged_messages, names))
 
-    def _store_texts(self, messages: Sequence[MessageRow | LoggedMessageRow]) -> list[str]:
+    def _store_texts(self, messages: Sequence[LoggedMessageRow]) -> list[str]:
         """Store the messages' texts that were not stored lately; returns how they are called."""
         if not messages:
             return []

@@ -20,7 +20,8 @@ from otel_runlog.model import (
     StepStatus,
     Usage,
 )
-from otel_runlog.store.batch import Batch, MessageRow, RunVersion, StoredLog, StoredSpan
+from otel_runlog.store.batch import Batch, RunVersion, StoredLog, StoredSpan
+from otel_runlog.store.places import SpanMessage, pack_messages
 from otel_runlog.store.writer import StoreWriter
 
 CONTRACT = {
@@ -226,31 +227,38 @@ def test_calls_are_the_counted_steps_of_their_kind(db):
     assert ask(db, "select kind from tool_calls") == [("tool",)]
 
 
+def spoken(text, span_id, started_ns=NOON_NS, attributes=None):
+    span = Span("7a" * 16, span_id, started_ns=started_ns, ended_ns=started_ns + 1, attributes=attributes or {})
+    places = pack_messages([SpanMessage("input", 0, "user", text)], span.attributes)
+    return StoredSpan(span, b"d", 1, "test", places)
+
+
 def test_messages_stand_with_their_run_and_text(db):
-    message = MessageRow("7a" * 16, f"{1:016x}", "input", 0, "user", "héllo")
     with StoreWriter(db) as writer:
-        writer.append(Batch(closed=[RunVersion(RunLog("1" * 32, steps=(call(1),)))], messages=[message]))
         writer.append(
-            Batch(closed=[RunVersion(RunLog("1" * 32, steps=(call(1),)), 2)], superseded=[("1" * 32, 1)], messages=[])
+            Batch(closed=[RunVersion(RunLog("1" * 32, steps=(call(1),)))], spans=[spoken("héllo", f"{1:016x}")])
         )
+        writer.append(Batch(closed=[RunVersion(RunLog("1" * 32, steps=(call(1),)), 2)], superseded=[("1" * 32, 1)]))
     [row] = ask(db, "from messages")
     assert row[:6] == ("1" * 32, f"{1:016x}", "input", 0, "user", "héllo")
-    assert row[7] == 6
+    assert row[6:] == ("3c48591d8d098a4538f5e013dfcf406e948eac4d3277b10bf614e295d6068179", 6)
 
 
-def test_a_text_that_stands_twice_is_one_row_per_message(db):
+def test_messages_of_a_store_of_an_earlier_schema_are_there_once(db):
     with StoreWriter(db) as writer:
-        writer.append(Batch(messages=[MessageRow("7a" * 16, "51" * 8, "input", n, "user", "hello") for n in range(2)]))
+        writer.append(Batch())
     with duckdb.connect(db) as plain:
-        plain.execute("insert into contents from contents")
-    assert ask(db, "select position, text, bytes from messages order by 1") == [(0, "hello", 5), (1, "hello", 5)]
+        for _ in range(2):
+            plain.execute("insert into contents values ('c1', 'hello', 5)")
+        plain.execute("insert into stored_messages values ('t', 's', 1, 'input', 0, 'user', 'c1')")
+    assert ask(db, "select position, text, bytes from messages") == [(0, "hello", 5)]
 
 
 def test_messages_of_reused_ids_go_to_the_run_of_their_start(db):
     runs = [RunLog(f"{n}" * 32, steps=(call(1, started_ns=NOON_NS + n),)) for n in (1, 2)]
-    texts = [MessageRow("7a" * 16, f"{1:016x}", "input", 0, "user", f"text {n}", NOON_NS + n) for n in (1, 2)]
+    spans = [spoken(f"text {n}", f"{1:016x}", NOON_NS + n) for n in (1, 2)]
     with StoreWriter(db) as writer:
-        writer.append(Batch(closed=[RunVersion(run) for run in runs], messages=texts))
+        writer.append(Batch(closed=[RunVersion(run) for run in runs], spans=spans))
     assert ask(db, "select run_id[1], text from messages order by 1") == [("1", "text 1"), ("2", "text 2")]
 
 

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from otel_runlog.errors import StoreError
 from otel_runlog.model import LogRecord, Resource, Scope, Span, SpanEvent, SpanLink, Usage
-from otel_runlog.store.batch import Batch, BookEntry, MessageRow, Position, RunRef, RunVersion, StoredLog, StoredSpan
+from otel_runlog.store.batch import (
+    Batch,
+    BookEntry,
+    LoggedMessageRow,
+    Position,
+    RunRef,
+    RunVersion,
+    StoredLog,
+    StoredSpan,
+)
 from otel_runlog.store.writer import StoreWriter
 
 TRACE = "7a" * 16
@@ -147,14 +156,14 @@ def test_the_furthest_position_counts(writer):
     assert writer.positions() == {"a.seg": Position("a.seg", 30), "b.seg": Position("b.seg", 7)}
 
 
-def message(text, span_id="51" * 8, position=0, **changes):
-    return MessageRow(TRACE, span_id, "input", position, "user", text, **changes)
+def logged(text, span_id="51" * 8, position=0):
+    return LoggedMessageRow(TRACE, span_id, "input", "call", "1", position, "user", text)
 
 
-def test_a_text_is_stored_once_within_and_across_batches(writer):
-    writer.append(Batch(messages=[message("hello"), message("hello", position=1), message("you")]))
-    writer.append(Batch(messages=[message("hello", span_id="52" * 8)]))
-    assert len(rows(writer, "stored_messages")) == 4
+def test_a_logged_text_is_stored_once_within_and_across_batches(writer):
+    writer.append(Batch(logged_messages=[logged("hello"), logged("hello", position=1), logged("you")]))
+    writer.append(Batch(logged_messages=[logged("hello", span_id="52" * 8)]))
+    assert len(rows(writer, "logged_messages")) == 4
     assert sorted(rows(writer, "contents"), key=lambda row: row[1]) == [
         ("2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", "hello", 5),
         ("bb0347a468d97e98a9c00e37cebec1ab930f6f1221cae0f1fbb92b07e1900ba2", "you", 3),

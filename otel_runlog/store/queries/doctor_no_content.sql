@@ -9,8 +9,10 @@ WHERE c.content = 'none'
     AND starts_with(coalesce(c.scope, ''), $scope)
     AND NOT EXISTS (
         SELECT 1
-        FROM stored_messages AS m
-        WHERE m.trace_id = c.trace_id AND m.span_id = c.span_id AND m.direction IN ('input', 'output')
+        FROM stored_spans AS m
+        WHERE m.trace_id = c.trace_id
+            AND m.span_id = c.span_id
+            AND (contains(m.messages, '"d":"input"') OR contains(m.messages, '"d":"output"'))
     )
     AND NOT EXISTS (
         SELECT 1
