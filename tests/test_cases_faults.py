@@ -358,7 +358,7 @@ def with_a_huge_one() -> list[Span]:
 
 @pytest.mark.fault(14)
 @pytest.mark.parametrize("form", ["protobuf", "json"])
-def test_a_span_of_19_mib_costs_none_of_its_nine_neighbours(store: Store, form: str) -> None:
+def test_a_huge_span_costs_none_of_its_nine_neighbours(store: Store, form: str) -> None:
     spans = with_a_huge_one()
     assert store.ingest("a.binpb" if form == "protobuf" else "a.json", _written(spans, form)) == []
     assert store.rows("SELECT sum(llm_calls), sum(input_tokens) FROM runs") == [(10, 1000)]
@@ -369,3 +369,18 @@ def test_a_span_of_19_mib_costs_none_of_its_nine_neighbours(store: Store, form: 
 
 def _written(spans: Iterable[Span], form: str) -> bytes:
     return encode_spans(list(spans)) if form == "protobuf" else line(list(spans)).encode()
+
+
+@pytest.mark.fault(14)
+def test_a_huge_span_costs_none_of_its_nine_neighbours_in_process(store: Store) -> None:
+    provider = TracerProvider()
+    provider.add_span_processor(RunLogSpanProcessor(store.db, loader="off"))
+    tracer = provider.get_tracer("t")
+    for span in with_a_huge_one():
+        with tracer.start_as_current_span(span.name, attributes=span.attributes) as made:
+            made.add_event("e" * (11 * MIB) if "huge" in span.attributes else "small")
+    provider.shutdown()
+    Loader(store.db, prices=PRICES).turn()
+    assert store.check()["stored"] == 10
+    assert store.rows("SELECT sum(llm_calls), sum(input_tokens) FROM runs") == [(10, 1000)]
+    assert store.rows("SELECT count(*) FROM messages WHERE bytes > 6 * 1024 * 1024") == [(1,)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from otel_runlog.processor import RunLogSpanProcessor
 
 from .acks import Acks
+from .nursery import LONGEST_LIFE_S
 
 WHO, SEQUENCE, FILL = "fault.who", "fault.sequence", "fault.fill"
 CALL_NAME = "chat m"
@@ -41,7 +43,8 @@ class Agent:
         self.acks = Acks(self.folder / "acks", who)
 
     def become(self, who: str) -> Agent:
-        """In a forked child: the same processor, and a side file of its own."""
+        """In a forked child: the same processor, a side file and an alarm of its own."""
+        signal.alarm(LONGEST_LIFE_S)
         self.acks = Acks(self.folder / "acks", who)
         return self
 

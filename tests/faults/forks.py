@@ -20,9 +20,7 @@ from .work import Outcome, Work
 
 PARENT_SPANS, CHILD_SPANS = 1000, 300
 WORKERS, REQUESTS = 3, 30
-FORK_WAIT_MS = 50
-"""The before-fork hook waits no longer; the fork itself takes what it takes."""
-FORK_MS = 30
+ANSWER_S = 30
 
 _state: list[Agent] = []
 """The application's agent, as a module of an application has one: forked children find it here."""
@@ -105,9 +103,11 @@ def serve(folder: str, who: str, graceful: bool) -> None:
     agent.write(20)
     with socket.create_server(("127.0.0.1", 0), backlog=REQUESTS) as listener:
         workers = [_fork_worker(agent, listener, f"{who}-{i}", graceful=graceful) for i in range(WORKERS)]
-        answers = [_request(listener.getsockname()) for _ in range(REQUESTS)]
-        for pid in workers:
-            os.kill(pid, signal.SIGTERM)
+        try:
+            answers = [_request(listener.getsockname()) for _ in range(REQUESTS)]
+        finally:
+            for pid in workers:
+                os.kill(pid, signal.SIGTERM)
         codes = {os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in workers}
     assert answers == [b"done"] * REQUESTS
     assert codes == {0 if graceful else -signal.SIGTERM}
@@ -128,7 +128,7 @@ def _fork_worker(agent: Agent, listener: socket.socket, who: str, *, graceful: b
 
 
 def _request(address: tuple[str, int]) -> bytes:
-    with socket.create_connection(address) as connection:
+    with socket.create_connection(address, ANSWER_S) as connection:
         return connection.recv(10)
 
 

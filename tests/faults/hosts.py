@@ -153,11 +153,20 @@ def _left(agent: Agent) -> None:
         raise SystemExit(5)
 
 
+def _plain(agent: Agent) -> None:
+    """Without `run`: the SDK alone leaves such a span without a word."""
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "plain"}
+    with agent.tracer.start_as_current_span("invoke_agent plain", attributes=attributes):
+        agent.call()
+        raise KeyboardInterrupt
+
+
 CANCELLATIONS: dict[str, Callable[[Agent], object]] = {
     "cancelled": lambda agent: asyncio.run(_cancelled(agent)),
     "interrupted": _interrupted,
     "abandoned": _abandoned,
     "left": _left,
+    "plain": _plain,
 }
 
 

@@ -6,6 +6,7 @@ child ended. A child goes back to the top of the program with what its function 
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
@@ -18,6 +19,8 @@ from typing import Any, Self
 
 PRELOADED = ("faults.agent", "faults.kills", "faults.forks", "faults.loaders", "faults.hosts", "faults.disks")
 TESTS = Path(__file__).parents[1]
+LONGEST_LIFE_S = 90
+"""A child that hangs says where, and ends."""
 
 
 class Nursery:
@@ -98,5 +101,7 @@ def _be_a_child(target: str, arguments: dict[str, Any]) -> None:
     with Path(os.devnull).open("r+b") as nothing:
         os.dup2(nothing.fileno(), 0)
         os.dup2(nothing.fileno(), 1)
+    faulthandler.register(signal.SIGALRM, chain=True)
+    signal.alarm(LONGEST_LIFE_S)
     module, _, function = target.partition(":")
     getattr(importlib.import_module(module), function)(**arguments)
