@@ -372,6 +372,32 @@ def test_parent_and_child_both_load_where_no_turn_was_in_progress(set_up, db):
     assert books == (6, 3, 0, 0, 3)
 
 
+@pytest.mark.fault(6)
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize("durability", ["process", "queue"])
+def test_children_of_multiprocessing_write_what_waits_before_they_end(db, method, durability):
+    done = run(
+        db,
+        f"""
+        import multiprocessing
+        processor, tracer = set_up(sys.argv[1], durability={durability!r}, loader="off")
+
+        def work(count):
+            for number in range(count):
+                tracer.start_span("child").end()
+
+        if __name__ == "__main__":
+            child = multiprocessing.get_context({method!r}).Process(target=work, args=(300,))
+            child.start()
+            child.join()
+            sys.exit(child.exitcode)
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert names(db) == ["child"] * 300
+    assert [read_segment(segment.path).damage for segment in segments(journal_folder(db))] == [()]
+
+
 # permissions
 
 

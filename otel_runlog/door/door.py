@@ -19,7 +19,7 @@ from otel_runlog.content import Filter
 from otel_runlog.door.loading import Loading, Loads
 from otel_runlog.door.loss_records import encode_losses
 from otel_runlog.door.losses import Losses
-from otel_runlog.door.process import close_segment_in_multiprocessing, hook_into_process
+from otel_runlog.door.process import close_in_multiprocessing, hook_into_process
 from otel_runlog.door.queueing import SpanQueue
 from otel_runlog.door.salvage import salvage
 from otel_runlog.door.worker import HURRY_S
@@ -60,7 +60,7 @@ class Door:
         self._metrics = contain(_run_metrics, None)
         self._warned = False
         self._gave_up = False  # so that the provider's shutdown and the end of the process do not both wait
-        self._writes_in_pid = 0
+        self._spans_in_pid = 0
         self._writing: dict[int, object] = {}  # by thread, so that a flush can wait for what is being written
         self._can_write()
         hook_into_process(self)
@@ -72,7 +72,7 @@ class Door:
 
     def start(self, span: ReadableSpan) -> None:
         """Write a span as it is at its start, or queue it, so that it is known even if its process is killed."""
-        received_ns = time.time_ns()
+        received_ns = self._now_in_this_process()
         if self._queue is None:
             self._write(Signal.STARTS, span, received_ns)
         else:
@@ -80,7 +80,7 @@ class Door:
 
     def end(self, span: ReadableSpan) -> bool:
         """Write an ended span, or queue it; False where it was lost."""
-        received_ns = time.time_ns()
+        received_ns = self._now_in_this_process()
         if self._queue is None:
             return self._write_end(span, received_ns)
         if self._queue.put(Signal.TRACES, span, received_ns):
@@ -130,6 +130,12 @@ class Door:
             self._gave_up = not self._loading.flush(deadline - HURRY_S - time.monotonic())
             self._loading.stop(deadline - time.monotonic())
 
+    def close_in_multiprocessing(self) -> None:
+        """Write what waits, and close the segment: a child made by multiprocessing ends."""
+        if self._queue_stopped(self.config.exit_write_s):
+            self._tell_journal_of_losses()
+            self.close_segment()
+
     def close_segment(self) -> None:
         """Close this process's segment with its footer."""
         try:
@@ -156,6 +162,12 @@ class Door:
             self._queue.after_fork()
         if self._loading is not None:
             self._loading.after_fork_in_child()
+
+    def _now_in_this_process(self) -> int:
+        if self._spans_in_pid != os.getpid():
+            self._spans_in_pid = os.getpid()
+            close_in_multiprocessing(self)
+        return time.time_ns()
 
     def _write_either(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool:
         if signal is Signal.TRACES:
@@ -207,9 +219,6 @@ class Door:
 
     def _append(self, signal: Signal, body: bytes, received_ns: int) -> None:
         self._journal.append(signal, Encoding.PROTOBUF, received_ns, body)
-        if self._writes_in_pid != os.getpid():
-            self._writes_in_pid = os.getpid()
-            close_segment_in_multiprocessing(self)
 
     def _encoded(self, span: ReadableSpan, received_ns: int, *, ended: bool) -> bytes:
         try:

@@ -20,7 +20,7 @@ class InProcess(Protocol):
     def close(self) -> None:
         """The process ends."""
 
-    def close_segment(self) -> None:
+    def close_in_multiprocessing(self) -> None:
         """A multiprocessing child ends, which runs no atexit handlers."""
 
     def before_fork(self) -> None:
@@ -52,14 +52,14 @@ def _close_at_exit(door: InProcess) -> None:
             exec("raise KeyboardInterrupt")  # noqa: S102 - a literal
 
 
-def close_segment_in_multiprocessing(door: InProcess) -> None:
-    """Give the segment of a multiprocessing child its footer: such children leave by os._exit, after finalizers only.
+def close_in_multiprocessing(door: InProcess) -> None:
+    """Have the door of a multiprocessing child closed: such children leave by os._exit, after finalizers only.
 
-    Called with the first record of every process, when the child's own bootstrap has cleared what it inherited.
+    Called with the first span of every process, when the child's own bootstrap has cleared what it inherited.
     """
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
-        util.Finalize(None, _call_weakly(door, lambda living: living.close_segment()), exitpriority=0)
+        util.Finalize(None, _call_weakly(door, lambda living: living.close_in_multiprocessing()), exitpriority=0)
 
 
 def _call_weakly(door: InProcess, method: Callable[[InProcess], None]) -> Callable[[], None]:

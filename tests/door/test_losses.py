@@ -8,8 +8,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from otel_runlog.door.loss_records import Loss, encode_losses
 from otel_runlog.door.losses import MOST_TRACES, Losses
 from otel_runlog.errors import JournalError
-from otel_runlog.loader import Loader
 from otel_runlog.journal import JournalWriter, journal_folder, read_segment, segments
+from otel_runlog.loader import Loader
 from otel_runlog.otlp.decode import read_logs, read_traces
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.processor import RunLogSpanProcessor
