@@ -100,7 +100,9 @@ class Loader:
         deadline = math.inf if limit_s is None else time.monotonic() + limit_s
         try:
             with self.open(timeout_s) as writer:
-                ended = [s for s in pending if self._load_segment(writer, s, report, deadline)]
+                gathering = _Gathering(self, writer, report)
+                ended = [s for s in pending if self._load_segment(gathering, s, report, deadline)]
+                gathering.commit()
         except StoreLockedError as error:
             report.held_by = str(error)
         except StoreInterruptedError:
@@ -163,17 +165,18 @@ class Loader:
     def _is_pending(self, segment: Segment) -> bool:
         return not segment.living or segment.size_bytes > self.position(segment.name).offset
 
-    def _load_segment(self, writer: StoreWriter, segment: Segment, report: LoadReport, deadline: float) -> bool:
-        """Load what is there of a segment; whether nothing will follow and all of it is committed."""
+    def _load_segment(self, gathering: _Gathering, segment: Segment, report: LoadReport, deadline: float) -> bool:
+        """Gather what is there of a segment; whether nothing will follow."""
         while not (self._stop.is_set() or time.monotonic() >= deadline):
             at = self.position(segment.name)
             read = None if at.ended else self._read(segment, at, report)
             if read is None:
                 return at.ended
             if read.records or read.damage:
-                self._take(writer, at, read, report)
+                gathering.take(at, read)
             if not read.more:
                 return read.ended
+            gathering.commit()
         report.more = True
         return False
 
@@ -196,21 +199,6 @@ class Loader:
             self._told.add(segment.name)
             logger.warning("%s", why)
 
-    def _take(self, writer: StoreWriter, at: Position, read: SegmentRead, report: LoadReport) -> None:
-        assembler = self.assembler(writer)
-        for damage in read.damage:
-            assembler.drop(SOURCE, f"journal_{damage.kind}", damage.records_lost)  # 0: seen, and nothing was lost
-        for record in read.records:
-            wrong = take_request(assembler, SOURCE, record)
-            if wrong:
-                logger.warning("in journal segment %s, record %d: %s", at.segment, record.sequence, wrong)
-        damaged = at.damaged or any(damage.loses_data for damage in read.damage)
-        position = Position(at.segment, read.offset, read.sequence, read.ended, damaged)
-        runs = self.commit(writer, assembler, [position])
-        report.spans += assembler.span_count
-        report.records += len(read.records)
-        report.finished += [run for run in runs if run.status is not RunStatus.RUNNING]
-
     def _put_away(self, ended: Iterable[Segment], report: LoadReport) -> None:
         """Remove the segments that are loaded whole, set those aside that lost something."""
         for segment in ended:
@@ -219,6 +207,43 @@ class Loader:
             elif aside := set_aside(segment.path):
                 report.damaged.append(str(aside))
                 logger.warning("the journal segment %s is damaged; it was kept as %s", segment.name, aside)
+
+
+class _Gathering:
+    """The commit that is being gathered, over as many segments as fit in: a commit costs more than a short segment."""
+
+    def __init__(self, loader: Loader, writer: StoreWriter, report: LoadReport) -> None:
+        self._loader, self._writer, self._report = loader, writer, report
+        self._begin()
+
+    def _begin(self) -> None:
+        self._assembler = self._loader.assembler(self._writer)
+        self._positions: list[Position] = []
+        self._records = self._bytes = 0
+
+    def take(self, at: Position, read: SegmentRead) -> None:
+        """Take in what was read of a segment."""
+        for damage in read.damage:  # 0 records say: seen, and nothing was lost
+            self._assembler.drop(SOURCE, f"journal_{damage.kind}", damage.records_lost)
+        for record in read.records:
+            if wrong := take_request(self._assembler, SOURCE, record):
+                logger.warning("in journal segment %s, record %d: %s", at.segment, record.sequence, wrong)
+        damaged = at.damaged or any(damage.loses_data for damage in read.damage)
+        self._positions.append(Position(at.segment, read.offset, read.sequence, read.ended, damaged))
+        self._records += len(read.records)
+        self._bytes += read.offset - at.offset
+        if self._assembler.span_count >= SPANS_PER_COMMIT or self._bytes >= BYTES_PER_READ:
+            self.commit()
+
+    def commit(self) -> None:
+        """Write what was gathered."""
+        if not self._positions:
+            return
+        runs = self._loader.commit(self._writer, self._assembler, self._positions)
+        self._report.spans += self._assembler.span_count
+        self._report.records += self._records
+        self._report.finished += [run for run in runs if run.status is not RunStatus.RUNNING]
+        self._begin()
 
 
 def take_request(assembler: Assembler, source: str, record: Record) -> str | None:

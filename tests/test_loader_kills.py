@@ -32,6 +32,12 @@ def db(tmp_path: Path) -> Path:
     return tmp_path / "runs.duckdb"
 
 
+@pytest.fixture
+def commits_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After every segment, as if segments were large."""
+    monkeypatch.setattr(loading, "BYTES_PER_READ", 1_000)
+
+
 def ended_how(pid: int) -> int:
     """The signal that ended the process, 0 for none."""
     return os.WTERMSIG(os.waitpid(pid, 0)[1])
@@ -86,6 +92,7 @@ STAGES: dict[str, Callable[[], None]] = {
 
 
 @pytest.mark.fault(8)
+@pytest.mark.usefixtures("commits_often")
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_loader_killed_at_a_stage_is_made_good_by_the_next(db: Path, stage: str) -> None:
     for name in ("one", "two"):
@@ -106,13 +113,14 @@ def test_a_loader_killed_at_a_stage_is_made_good_by_the_next(db: Path, stage: st
 
 
 @pytest.mark.fault(2, 8)
+@pytest.mark.usefixtures("commits_often")
 def test_a_loader_killed_at_random_instants_loads_everything_once(db: Path) -> None:
     chance = random.Random(8)
     total = 0
     for _ in range(6):
         for _ in range(4):
-            write(db, calls(20, f"trace {total}"))
-            total += 20
+            write(db, calls(8, f"trace {total}"))
+            total += 8
         pid = in_child(lambda: Loader(db).turn())
         time.sleep(chance.uniform(0.01, 0.3))
         os.kill(pid, signal.SIGKILL)
@@ -174,9 +182,10 @@ def test_two_loaders_at_once_beside_a_living_writer_load_everything_once(db: Pat
 
 
 @pytest.mark.fault(11, 12)
+@pytest.mark.usefixtures("commits_often")
 def test_an_interrupted_turn_ends_soon_and_says_that_more_is_left(db: Path) -> None:
-    for number in range(30):
-        write(db, calls(50, f"trace {number}"))
+    for number in range(20):
+        write(db, calls(10, f"trace {number}"))
     loader = Loader(db)
     append, first = StoreWriter.append, threading.Event()
 
@@ -191,10 +200,10 @@ def test_an_interrupted_turn_ends_soon_and_says_that_more_is_left(db: Path) -> N
         report = loader.turn()
     interrupting.join()
     assert report.more
-    assert report.records < 30 * 50
+    assert report.records < 200
     assert not loader.turn().more
     book = balanced_books(db)
-    assert (book.received, book.stored) == (1500, 1500)
+    assert (book.received, book.stored) == (200, 200)
 
 
 def test_a_statement_that_runs_is_interrupted_and_its_batch_rolled_back(db: Path) -> None:
@@ -245,3 +254,14 @@ def test_a_turn_whose_time_is_up_says_that_more_is_left(db: Path) -> None:
     assert Loader(db).turn(limit_s=0.0).more
     assert not Loader(db).turn().more
     assert balanced_books(db).stored == SPANS
+
+
+def test_short_segments_are_committed_together(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(9):
+        write(db, calls(SPANS, f"trace {number}"))
+    loader, commits = Loader(db), []
+    commit = loader.commit
+    monkeypatch.setattr(loader, "commit", lambda *arguments: commits.append(1) or commit(*arguments))
+    assert loader.turn().records == 9 * SPANS
+    assert len(commits) == 1
+    assert balanced_books(db).stored == 9 * SPANS
