@@ -124,14 +124,13 @@ def write_unsynced(folder: str, who: str) -> None:
     sync, calls = os.fdatasync, [0]
 
     def failing(fd: int) -> None:
-        calls[0] += 1  # the odd ones are of starts
-        if calls[0] % 20 == 8 and calls[0] < 100:
+        calls[0] += 1
+        if calls[0] % 40 == 0:
             raise OSError(errno.EIO, "Input/output error")
         sync(fd)
 
     os.fdatasync = failing
-    for _ in range(200):
-        agent.call()
+    agent.run(199)
     os.fdatasync = sync
     assert sum(agent.processor.dropped.values()) == 5, agent.processor.dropped
 

@@ -17,6 +17,7 @@ BURST = 1000
 LONGEST_LIFE_S = 0.08
 SEED = 2
 LOAD_EVERY = 10
+PIECE_BYTES = 8192
 HOUR_NS = 3600 * 10**9
 
 
@@ -104,12 +105,12 @@ def leave(folder: str, who: str, ending: str, loader: str, spans: int) -> None:
 
 
 def killed_while_turning_over(work: Work) -> Outcome:
-    """Segments of 4 kB, commits of 4 kB, a checkpoint at every commit: most kills hit one of them."""
+    """Segments and commits of 8 kB, a checkpoint at every commit: most kills hit one of them."""
     chance = random.Random(SEED)
     tried = 0
-    for tried in work.times(100, 4):
+    for tried in work.times(40, 4):
         pid = work.start("kills:write_in_small_pieces", f"writer{tried}")
-        time.sleep(chance.uniform(0, 3 * LONGEST_LIFE_S))
+        time.sleep(chance.uniform(0, 2 * LONGEST_LIFE_S))
         work.nursery.kill(pid)
         if tried % LOAD_EVERY == LOAD_EVERY - 1:
             work.load()
@@ -117,9 +118,9 @@ def killed_while_turning_over(work: Work) -> Outcome:
 
 
 def write_in_small_pieces(folder: str, who: str) -> None:
-    tiny(4096)
+    tiny(PIECE_BYTES)
     agent = Agent(folder, who, loader="thread")
-    agent.processor._door._journal._segment_bytes = 4096
+    agent.processor._door._journal._segment_bytes = PIECE_BYTES
     while True:
         agent.write(100)
         agent.processor.force_flush(100)

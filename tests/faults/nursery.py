@@ -79,6 +79,7 @@ class Nursery:
 
 def main() -> None:
     """The nursery itself; in a child it returns when the child's function has."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it runs aside ignore it
     for name in PRELOADED:
         importlib.import_module(name)
     while line := sys.stdin.readline():
