@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from otel_runlog.conventions.log_events import place_of
+from otel_runlog.conventions.reading import SpanMessages
 from otel_runlog.drops import drop_of, tells_drop
 from otel_runlog.links import linked_traces
 from otel_runlog.llm_io import StepMessages, messages_of, previews_of
@@ -45,6 +46,7 @@ class Assembler:
         self._spans: list[tuple[str, int, Span]] = []
         self._logs: list[tuple[str, StoredLog]] = []
         self._books: dict[str, BookEntry] = {}
+        self._read: dict[int, SpanMessages] = {}
 
     @property
     def span_count(self) -> int:
@@ -116,11 +118,18 @@ class Assembler:
             if span.ended_ns is None:
                 started[key_of(span)] = stored
             else:
-                stored.messages = pack_messages(_spoken(span), span.attributes)
+                stored.messages = self._places_of_messages(span)
                 batch.spans.append(stored)
                 batch.scores += scores_of_span(span)
         batch.start_records = list(started.values())
         return changed
+
+    def _places_of_messages(self, span: Span) -> str | None:
+        own = self._traces[span.trace_id].node(span).own
+        if own is None:
+            return None
+        found = self._read[id(span)] = messages_of(span, own.convention)  # spans live as long as the batch
+        return pack_messages(_spoken(found), span.attributes)
 
     def _sort_logs(self, batch: Batch) -> set[str]:
         """Log records go to their traces; one that came before is not stored again."""
@@ -144,7 +153,7 @@ class Assembler:
         states = [self._traces[t] for t in sorted(traces)]
         nodes = [n for s in states for n in s.nodes()]
         logs = [r for s in states for r in s.logs()]
-        messages = StepMessages({k: v for s in states for k, v in s.spans().items()}, logs)
+        messages = StepMessages({k: v for s in states for k, v in s.spans().items()}, logs, self._read)
         projected = project_nodes(nodes, self._prices, logs=logs)
         _write_runs(batch, projected, before, messages)
 
@@ -175,8 +184,7 @@ def _supersede(key: Key, started: dict[Key, StoredSpan], batch: Batch, book: Boo
         batch.ended.append(key)
 
 
-def _spoken(span: Span) -> list[SpanMessage]:
-    found = messages_of(span)
+def _spoken(found: SpanMessages) -> list[SpanMessage]:
     return [
         SpanMessage(name, position, message.role, message.text)
         for name in DIRECTIONS

@@ -114,7 +114,7 @@ class Usage(msgspec.Struct, frozen=True):
         return _plus(self.input_tokens, self.output_tokens)
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(_plus(getattr(self, f), getattr(other, f)) for f in self.__struct_fields__))
+        return Usage(*map(_plus, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
 
     def __bool__(self) -> bool:
         return self.input_tokens is not None or self.output_tokens is not None

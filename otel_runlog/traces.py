@@ -54,6 +54,14 @@ class TraceState:
             self.size_bytes += len(content)
         return True
 
+    def node(self, span: Span) -> Node:
+        """The node of a span that was just taken in."""
+        key = key_of(span)
+        known = self._nodes.get(key)
+        if known is None or known[0] is not span:
+            known = self._nodes[key] = (span, node_of(span))
+        return known[1]
+
     def nodes(self) -> list[Node]:
         """A node for each distinct span; those whose span did not change since are not read again."""
         nodes: dict[Key, tuple[Span, Node]] = {}

@@ -82,6 +82,9 @@ CONVENTIONS: tuple[Convention, ...] = (
 )
 
 
+BY_NAME = {convention.NAME: convention for convention in CONVENTIONS}
+
+
 def convention_of(span: Span) -> Convention | None:
     """The convention that wrote `span`; None where none did."""
     for convention in CONVENTIONS:
@@ -99,9 +102,9 @@ def read(span: Span) -> Reading | None:
     return reading
 
 
-def messages(span: Span) -> SpanMessages:
-    """The messages the span carries; empty where no convention reads it."""
-    convention = convention_of(span)
+def messages(span: Span, name: str | None = None) -> SpanMessages:
+    """The messages the span carries; empty where no convention reads it. `name`: its convention's, if it is known."""
+    convention = BY_NAME.get(name) if name else convention_of(span)
     return convention.messages(span) if convention else SpanMessages()
 
 

@@ -48,7 +48,12 @@ def part_text(part: AttrValue, depth: int = 0) -> str:
         return "\n".join(t for t in (part_text(p, depth + 1) for p in part) if t)
     if not isinstance(part, dict):
         return "" if part is None else dump(part)
-    part = _bare(part)
+    if part.get("type") == "text" and isinstance(said := part.get("content"), str):
+        return said  # what nearly all parts are: a quarter of the time of asking everything
+    return _object_text(_bare(part), depth)
+
+
+def _object_text(part: Attributes, depth: int) -> str:
     if str(part.get("type")) in BINARY_TYPES and "text" not in part:
         media = part.get("mime_type") or part.get("mediaType")
         return f"[{dump(media or part['type'])}]"

@@ -9,6 +9,7 @@ that reports its last call) stands in `counting`. Sources: facts/semconv section
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -64,10 +65,8 @@ class KnownFault(NamedTuple):
     repair: Callable[[Span, Reading], None] | None = None
 
     def holds(self, span: Span, reading: Reading) -> bool:
-        """Whether the row is true of a span's reading."""
-        if not self.scope.fullmatch(span.scope.name) or not self.condition(span, reading):
-            return False
-        return self.versions is None or span.scope.version in self.versions
+        """Whether the row, which is one of the span's scope, is true of a span's reading."""
+        return self.condition(span, reading) and (self.versions is None or span.scope.version in self.versions)
 
 
 KNOWN_FAULTS: tuple[KnownFault, ...] = (
@@ -205,9 +204,14 @@ KNOWN_FAULTS: tuple[KnownFault, ...] = (
 
 def apply(span: Span, reading: Reading) -> None:
     """Let every row that is true of `reading` have its effect on it."""
-    for fault in KNOWN_FAULTS:
+    for fault in _rows_of_scope(span.scope.name):
         if fault.holds(span, reading):
             _take_effect(fault, span, reading)
+
+
+@functools.lru_cache(maxsize=256)
+def _rows_of_scope(scope: str) -> tuple[KnownFault, ...]:
+    return tuple(fault for fault in KNOWN_FAULTS if fault.scope.fullmatch(scope))
 
 
 def _take_effect(fault: KnownFault, span: Span, reading: Reading) -> None:

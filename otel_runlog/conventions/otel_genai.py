@@ -36,11 +36,9 @@ def matches(span: Span) -> bool:
 
 
 def has_prefix(attributes: Attributes, prefix: str) -> bool:
-    """Whether any name starts with `prefix`."""
-    for key in attributes:  # noqa: SIM110  # a third of the time of any() with a generator, and asked of every span
-        if key.startswith(prefix):
-            return True
-    return False
+    """Whether any name starts with `prefix`. Asked of every span: joined, 22 names take a third of the time."""
+    names = "\n".join(attributes)
+    return names.startswith(prefix) or f"\n{prefix}" in names
 
 
 def kind(span: Span, declared: StepKind | None = None) -> StepKind | None:

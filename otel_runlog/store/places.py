@@ -70,9 +70,7 @@ class _Finder:
     """Finds texts in the values of a span's attributes: as they are, or escaped in one of two ways."""
 
     def __init__(self, attributes: Attributes) -> None:
-        self._values = {
-            k: v for k, v in attributes.items() if type(v) is str and len(v) >= SHORTEST and _is_readable(k)
-        }
+        self._values = {k: v for k, v in attributes.items() if type(v) is str and len(v) >= SHORTEST}
         self._wholes = {value: key for key, value in self._values.items()}
         self._ends = dict.fromkeys(self._values, 0)
 
@@ -80,11 +78,11 @@ class _Finder:
         """The attribute, if any, and the place in it."""
         place = Place(message.direction, message.position, message.role)
         text = message.text
-        if len(text) >= SHORTEST and (whole := self._wholes.get(text)) is not None:
-            return whole, place
         if len(text) >= SHORTEST and _is_readable(text):
+            if (whole := self._wholes.get(text)) is not None and _is_readable(whole):
+                return whole, place
             for escaped in _spellings(text):
-                if (key := self._find(escaped)) is not None:
+                if (key := self._find(escaped)) is not None and _is_readable(key):
                     place.start, place.length = self._ends[key] - len(escaped) + 1, len(escaped)
                     return key, place
         place.text = text.encode("utf-8", "replace").decode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import cast
 
 import msgspec
@@ -55,7 +55,9 @@ def _is_plain(value: AttrValue) -> bool:
     return isinstance(value, dict) and not _looks_marked(value) and _are_plain(value.values())
 
 
-def _are_plain(values: Iterable[AttrValue]) -> bool:
+def _are_plain(values: Collection[AttrValue]) -> bool:
+    if _AS_THEY_ARE.issuperset(map(type, values)):  # nearly always so, and a fifth of the time of asking each value
+        return True
     return all(type(item) in _AS_THEY_ARE or _is_plain(item) for item in values)
 
 
