@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conftest import make_run
 from journalled import balanced_books, calls, write
 
 from otel_runlog.cli.main import main
@@ -25,9 +24,9 @@ SPANS = 3
 
 
 @pytest.fixture
-def made(db):
+def made(db, run):
     with StoreWriter(db) as writer:
-        writer.append(Batch(closed=[RunVersion(make_run(f"{n:032x}")) for n in range(50)]))
+        writer.append(Batch(closed=[RunVersion(run(f"{n:032x}")) for n in range(50)]))
     return db
 
 
@@ -139,12 +138,12 @@ def test_a_store_that_others_can_read_is_closed_to_them(made, caplog):
 
 
 @pytest.mark.fault(52)
-def test_a_write_ahead_log_that_others_can_read_is_closed_to_them(made):
+def test_a_write_ahead_log_that_others_can_read_is_closed_to_them(made, run):
     with StoreWriter(made) as writer:
         wal = made.with_name(made.name + ".wal")
         wal.touch(0o644)
         wal.chmod(0o644)
-        writer.append(Batch(closed=[RunVersion(make_run("0" * 32))]))
+        writer.append(Batch(closed=[RunVersion(run("0" * 32))]))
         assert wal.stat().st_mode & 0o777 == 0o600
 
 
