@@ -15,13 +15,13 @@ from otel_runlog.model import AttrValue
 from otel_runlog.otlp.export import encode_spans, to_json
 from otel_runlog.otlp.protowire import ONE_BYTE, SHORT_VARINTS, write_varint
 from otel_runlog.span import (
+    INT64_MAX,
     UINT32_MAX,
     clean_ns,
     plain_text,
     plain_value,
     sdk_context,
     sdk_flags,
-    sdk_kind,
     sdk_trace_state,
 )
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["SpanEncoder", "encode_span", "encode_spans", "to_json"]
 
 MAX_CACHED_PAIRS = 4096
-MAX_CACHED_KEYS = 4096
+MAX_CACHED_HEADS = 4096
 MAX_CACHED_PREFIXES = 64
 MAX_CACHED_TEXTS = 4
 MAX_CACHED_CHARACTERS = 64
@@ -68,7 +68,7 @@ class SpanEncoder:
 
     def __init__(self) -> None:
         self._pairs: dict[tuple[str, Any, type], bytes] = {}
-        self._keys: dict[str, bytes] = {}
+        self._heads: dict[tuple[bytes, str, int], bytes] = {}
         self._prefixes: dict[tuple[int, int], tuple[object, object, bytes, bytes]] = {}
 
     def encode_span(self, span: ReadableSpan, *, end: bool = True) -> bytes:
@@ -82,8 +82,10 @@ class SpanEncoder:
             OtlpError: the span has no context, so no ids.
         """
         resource_part, scope_part = self._prefix(span.resource, span.instrumentation_scope)
-        scope_spans = scope_part + _field(b"\x12", self._span(span, end=end))
-        return _field(b"\x0a", resource_part + _field(b"\x12", scope_spans))
+        body = self._span(span, end=end)
+        head = scope_part + b"\x12" + write_varint(len(body))
+        head = resource_part + b"\x12" + write_varint(len(head) + len(body)) + head
+        return b"".join((b"\x0a", write_varint(len(head) + len(body)), head, body))
 
     def _prefix(self, resource: Resource, scope: InstrumentationScope | None) -> tuple[bytes, bytes]:
         """What stands before the span in its ResourceSpans and in its ScopeSpans."""
@@ -107,23 +109,23 @@ class SpanEncoder:
         return _field(b"\x0a", content) + _text(b"\x1a", scope.schema_url)
 
     def _span(self, span: ReadableSpan, *, end: bool) -> bytes:
-        context = sdk_context(span)
+        context, parent = sdk_context(span), span.parent
         parts = [
             _ids(context),
             _text(b"\x1a", sdk_trace_state(context)),
-            b"\x22\x08" + span.parent.span_id.to_bytes(8, "big") if span.parent else b"",
+            b"\x22\x08" + parent.span_id.to_bytes(8, "big") if parent else b"",
             _text(b"\x2a", span.name),
-            b"\x30" + SHORT_VARINTS[sdk_kind(span)],
+            b"\x30" + SHORT_VARINTS[span.kind._value_ + 1],  # as sdk_kind; an enum's `value` takes 0.15 us
             _time(b"\x39", span.start_time),
             _time(b"\x41", span.end_time) if end else b"",
             self._attributes(b"\x4a", span.attributes),
             _count(b"\x50", span.dropped_attributes),
-            *[self._event(event) for event in span.events],
+            *map(self._event, span.events),
             _count(b"\x60", span.dropped_events),
-            *[self._link(link) for link in span.links],
+            *map(self._link, span.links),
             _count(b"\x70", span.dropped_links),
             _status(span.status),
-            b"\x85\x01" + _FIXED32(sdk_flags(span.parent)),
+            b"\x85\x01" + _FIXED32(sdk_flags(parent)),
         ]
         return b"".join(parts)
 
@@ -140,46 +142,56 @@ class SpanEncoder:
         return _field(b"\x6a", content + b"\x35" + _FIXED32(sdk_flags(context)))
 
     def _attributes(self, tag: bytes, attributes: Mapping[str, Any] | None) -> bytes:
-        """The attributes as a repeated field. Each pair has its length, so joining by the tag puts it before each."""
-        if not attributes:
-            return b""
-        pair = self._pair
-        return tag + tag.join([pair(key, value) for key, value in _items(attributes)])
+        """The attributes as a repeated field.
+
+        Most values are texts, and most texts are as long as an earlier one of their key: what stands before them is
+        remembered. One loop, because a function for each pair takes 10 us for the 22 attributes of a call, this 7.
+        """
+        parts: list[bytes] = []
+        for key, value in _items(attributes) if attributes else ():
+            if type(value) is str:
+                try:
+                    data = value.encode()
+                except UnicodeEncodeError:
+                    data = _utf8(value)
+                length = len(data)
+                parts.append(self._heads.get((tag, key, length)) or self._head(tag, key, length))
+                parts.append(data)
+            else:
+                parts.append(tag)
+                parts.append(self._pair(key, value))
+        return b"".join(parts)
+
+    def _head(self, tag: bytes, key: str, length: int) -> bytes:
+        """All of a KeyValue that stands before a text of `length` bytes."""
+        before = b"\x0a" + write_varint(length)
+        before = _key(key) + b"\x12" + write_varint(len(before) + length) + before
+        head = tag + write_varint(len(before) + length) + before
+        if type(key) is str and len(key) <= MAX_CACHED_CHARACTERS:
+            _remember(self._heads, (tag, key, length), head, MAX_CACHED_HEADS)
+        return head
 
     def _pair(self, key: str, value: Any) -> bytes:
-        """A KeyValue with its length."""
+        """A KeyValue of anything but a text, with its length."""
         kind = type(value)
-        if kind is str:
-            if len(value) > MAX_CACHED_CHARACTERS:
-                return self._text_pair(key, value)
-        elif kind not in _CACHED_TYPES and not _is_short_texts(value):
-            return self._new_pair(key, value)
+        if kind not in _CACHED_TYPES and not _is_short_texts(value):
+            return _new_pair(key, value)
         # The type is part of the key because 1, 1.0 and True are equal.
         cached = self._pairs.get((key, value, kind))
         if cached is None:
-            cached = self._new_pair(key, value)
-            if type(key) is str:
+            cached = _new_pair(key, value)
+            if type(key) is str and len(key) <= MAX_CACHED_CHARACTERS:
                 _remember(self._pairs, (key, value, kind), cached, MAX_CACHED_PAIRS)
         return cached
 
-    def _text_pair(self, key: str, text: str) -> bytes:
-        """As `_new_pair`, without copying a long text more than once."""
-        data = _utf8(text)
-        head = b"\x0a" + write_varint(len(data))
-        head = self._key(key) + b"\x12" + write_varint(len(head) + len(data)) + head
-        return b"".join((write_varint(len(head) + len(data)), head, data))
 
-    def _new_pair(self, key: str, value: Any) -> bytes:
-        content = self._key(key) + _field(b"\x12", _any_value(value))
-        return write_varint(len(content)) + content
+def _new_pair(key: str, value: Any) -> bytes:
+    content = _key(key) + _field(b"\x12", _any_value(value))
+    return write_varint(len(content)) + content
 
-    def _key(self, key: str) -> bytes:
-        cached = self._keys.get(key)
-        if cached is None:
-            cached = _field(b"\x0a", _utf8(key))
-            if type(key) is str and len(key) <= MAX_CACHED_CHARACTERS:
-                _remember(self._keys, key, cached, MAX_CACHED_KEYS)
-        return cached
+
+def _key(key: str) -> bytes:
+    return _field(b"\x0a", _utf8(key))
 
 
 def _is_short_texts(value: Any) -> bool:
@@ -207,8 +219,10 @@ def _ids(context: SpanContext) -> bytes:
 
 
 def _status(status: Status) -> bytes:
-    code = _count(b"\x18", status.status_code.value)
-    return _field(b"\x7a", _text(b"\x12", status.description) + code)
+    code, description = status.status_code._value_, status.description
+    if not (code or description):
+        return b"\x7a\0"
+    return _field(b"\x7a", _text(b"\x12", description) + _count(b"\x18", code))
 
 
 def _any_value(value: object) -> bytes:
@@ -271,4 +285,6 @@ def _count(tag: bytes, count: int) -> bytes:
 
 
 def _time(tag: bytes, ns: int | None) -> bytes:
-    return tag + _FIXED64(clean_ns(ns, "time", [])) if ns else b""
+    if not ns:
+        return b""
+    return tag + _FIXED64(ns if 0 < ns <= INT64_MAX else clean_ns(ns, "time", []))
