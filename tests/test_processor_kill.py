@@ -216,3 +216,26 @@ def test_exit_waits_for_loading_no_longer_than_its_limit(tmp_path):
     code, db = run(tmp_path, script + LEAVE)
     assert (code, journalled(db)) == (0, [emitted("a", 10)])
     assert 2.9 < took_to_leave_s(tmp_path) < 4
+
+
+@pytest.mark.fault(4, 11)
+def test_exit_waits_for_a_turn_that_was_interrupted(tmp_path):
+    """An interpreter that ends while the loader is inside DuckDB aborts the process."""
+    script = """
+        import threading, time
+        from pathlib import Path
+        class Slow:
+            stop = threading.Event()
+            def interrupt(self):
+                self.stop.set()
+            def turn(self, timeout_s=0.0, *, limit_s=None):
+                self.stop.wait(60)
+                time.sleep(0.8)
+                Path(sys.argv[1]).with_name("ended").touch()
+                raise RuntimeError("interrupted")
+        arguments = {"loader": "thread", "_loader_factory": lambda db: Slow()}
+        provider, tracer = set_up()
+        emit("a", 10)
+    """
+    code, _ = run(tmp_path, script)
+    assert (code, (tmp_path / "ended").exists()) == (0, True)

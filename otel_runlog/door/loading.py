@@ -138,12 +138,15 @@ class Loading:
         self._worker.after_fork()
         self._reset()
 
-    def _interrupt(self) -> None:
+    def _interrupt(self) -> bool:
+        """Whether there was a turn's loader to interrupt, so that the thread ends soon."""
         interrupt = getattr(self._loader, "interrupt", None)
-        if interrupt is not None:
-            self._hurried = True
-            self._tell("the time for loading is up: the rest stays in the journal")
-            contain(interrupt, None)
+        if interrupt is None:
+            return False
+        self._hurried = True
+        self._tell("the time for loading is up: the rest stays in the journal")
+        contain(interrupt, None)
+        return True
 
     def _reset(self) -> None:
         self._loader = None

@@ -15,6 +15,8 @@ from otel_runlog.containment import OwnThread, describe, warn
 
 HURRY_S: Final = 0.3
 """So long before the end of its patience `stop` asks for haste."""
+NATIVE_S: Final = 10.0
+"""So long `stop` waits for a thread that heard the call for haste, whatever its patience: see there."""
 _Message = TypeVar("_Message")
 
 
@@ -60,10 +62,12 @@ class Worker(Generic[_Message]):
         self._inbox.put(message)
         return True
 
-    def stop(self, timeout_s: float, hurry: Callable[[], object] | None = None) -> bool:
+    def stop(self, timeout_s: float, hurry: Callable[[], bool] | None = None) -> bool:
         """Let the thread end after all that was sent; False where it did not within `timeout_s`.
 
-        `hurry` is called HURRY_S before the time is up.
+        `hurry` is called HURRY_S before the time is up. Where it says that it was heard, the thread ends as soon as it
+        gets a core, and is waited for until then: an interpreter that ends while a thread is inside DuckDB's C++
+        aborts the process (`terminate called`), and its exit code is not the application's any more.
         """
         thread, inbox = self._thread, self._inbox
         if thread is None:
@@ -75,8 +79,7 @@ class Worker(Generic[_Message]):
         hurry_s = 0.0 if hurry is None else HURRY_S
         thread.join(max(timeout_s - hurry_s, 0.0))
         if thread.is_alive() and hurry is not None:
-            hurry()
-            thread.join(min(hurry_s, max(timeout_s, 0.0)))
+            thread.join(NATIVE_S if hurry() else min(hurry_s, max(timeout_s, 0.0)))
         return not thread.is_alive()
 
     def is_this_thread(self) -> bool:
