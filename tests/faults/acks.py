@@ -27,7 +27,7 @@ class Acks:
         os.ftruncate(fd, _HEAD.size + CAPACITY)
         self._bytes = mmap.mmap(fd, _HEAD.size + CAPACITY)
         os.close(fd)
-        self.who = who
+        self.folder, self.who = folder, who
         self.tried = 0
         self._longest_s = 0.0
         self._rss_start = rss_bytes()

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -20,7 +21,7 @@ from .work import Outcome, Work
 
 PARENT_SPANS, CHILD_SPANS = 1000, 300
 WORKERS, REQUESTS = 3, 30
-ANSWER_S = 30
+ANSWER_S, LOOK_UP_S = 30, 0.2
 
 _state: list[Agent] = []
 """The application's agent, as a module of an application has one: forked children find it here."""
@@ -103,6 +104,8 @@ def serve(folder: str, who: str, graceful: bool) -> None:
     agent.write(20)
     with socket.create_server(("127.0.0.1", 0), backlog=REQUESTS) as listener:
         workers = [_fork_worker(agent, listener, f"{who}-{i}", graceful=graceful) for i in range(WORKERS)]
+        while len(list(agent.acks.folder.glob(f"{who}-*"))) < WORKERS:
+            time.sleep(0.01)
         try:
             answers = [_request(listener.getsockname()) for _ in range(REQUESTS)]
         finally:
@@ -120,11 +123,13 @@ def _fork_worker(agent: Agent, listener: socket.socket, who: str, *, graceful: b
     if graceful:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     agent.become(who)
+    listener.settimeout(LOOK_UP_S)  # a signal that comes right before accept() is only seen after it
     while True:
-        connection, _ = listener.accept()
-        with connection:
-            agent.write(10)
-            connection.sendall(b"done")
+        with contextlib.suppress(TimeoutError):
+            connection, _ = listener.accept()
+            with connection:
+                agent.write(10)
+                connection.sendall(b"done")
 
 
 def _request(address: tuple[str, int]) -> bytes:
