@@ -24,6 +24,7 @@ from otel_runlog.model import (
     UsageSource,
     utc,
 )
+from otel_runlog.span import DIGEST_BYTES
 from otel_runlog.store import plain_json
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -187,7 +188,7 @@ SPANS = (
     Column("dropped_links_count", "span.dropped_links_count"),
     Column("start_record", "span.start_record"),
     _texts("repairs", "span.repairs"),
-    Column("digest", "digest"),
+    Column("digest", "digest", unpack=lambda digest: digest[:DIGEST_BYTES]),  # before schema 4 it was 32 bytes
     Column("received_ns", "received_ns"),
     Column("source", "source"),
     Column("messages", "messages"),

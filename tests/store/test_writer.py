@@ -29,7 +29,7 @@ OTHER = "7b" * 16
 
 
 def stored(span_id="51" * 8, trace_id=TRACE, **changes):
-    return StoredSpan(Span(trace_id, span_id, **changes), digest=b"\x00\xff" * 16, received_ns=1, source="grpc")
+    return StoredSpan(Span(trace_id, span_id, **changes), digest=b"\x00\xff" * 8, received_ns=1, source="grpc")
 
 
 FULL = stored(
