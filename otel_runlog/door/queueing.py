@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import enum
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
-from queue import SimpleQueue
-from typing import Any, Final, NamedTuple, TypeAlias
+from queue import Empty, SimpleQueue
+from typing import Any, Final, TypeAlias
 
 from opentelemetry.sdk.trace import ReadableSpan
 
-from otel_runlog.containment import is_applications
+from otel_runlog.containment import describe, is_applications, warn
 from otel_runlog.door.worker import Receipt, Worker
 from otel_runlog.otlp.wire import Signal
 from otel_runlog.span import MAX_VALUE_ITEMS
@@ -21,23 +23,29 @@ VALUE_BYTES: Final = 50
 """What an attribute weighs beside its text, about."""
 WIDEST_CHARACTER_BYTES: Final = 4
 """What Python takes at most for a character beyond ASCII."""
+_NESTED: Final = (dict, tuple, list)
 UNKNOWN_BYTES: Final = 1 << 20
 """What a span is taken to weigh whose parts cannot be read."""
 POLL_S: Final = 0.0005
+PAUSE_S: Final = 0.05
+"""The thread lets spans gather so long: woken by each of them it would take turns with whoever makes them."""
 STALLED_S: Final = 1.0
 """A disk that writes nothing for so long stands still: what does not fit is lost then, without further waiting."""
 
 
-class Waiting(NamedTuple):
-    """A span that waits to be written, as ended or (`Signal.STARTS`) as started."""
+Waiting: TypeAlias = tuple[Signal, ReadableSpan, int, int]
+"""What a span is written as, as ended or (`Signal.STARTS`) as started; the span; when it came; its weight in bytes.
 
-    signal: Signal
-    span: ReadableSpan
-    received_ns: int
-    weight_bytes: int
+A bare tuple: every span pays for it.
+"""
 
 
-_Message: TypeAlias = Waiting | Receipt
+class _Note(enum.Enum):
+    WAITING = enum.auto()
+
+
+_WAITING: Final = _Note.WAITING
+_Message: TypeAlias = _Note | Receipt
 
 
 class SpanQueue:
@@ -51,7 +59,9 @@ class SpanQueue:
         most_bytes: what may wait.
     """
 
+    _waiting: deque[Waiting]
     _waiting_bytes: int
+    _is_told: bool
     _moved_at: float
     _lock: threading.RLock
 
@@ -63,23 +73,32 @@ class SpanQueue:
 
     def put(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool:
         """Queue a span; False where it does not fit and nothing was written for STALLED_S."""
-        waiting = Waiting(signal, span, received_ns, _weigh_safely(span))
-        own = self._worker.is_this_thread()
-        while not self._admits(waiting.weight_bytes, anything=own):
-            if time.monotonic() - self._moved_at > STALLED_S:
-                return False
-            time.sleep(POLL_S)
-        if own or not self._worker.send(waiting):
-            self._take(waiting)  # better late on this thread than never
+        weight_bytes = _weigh_safely(span)
+        if not self._admits(weight_bytes) and not self._gets_room(weight_bytes):
+            return False
+        self._waiting.append((signal, span, received_ns, weight_bytes))
+        if not self._is_told:
+            self._is_told = True
+            if not self._worker.send(_WAITING):
+                self._empty()  # better late on this thread than never
         return True
 
-    def _admits(self, weight_bytes: int, *, anything: bool) -> bool:
+    def _admits(self, weight_bytes: int, *, anything: bool = False) -> bool:
         with self._lock:
             if self._waiting_bytes == 0:
                 self._moved_at = time.monotonic()
             elif self._waiting_bytes + weight_bytes > self._most_bytes and not anything:
                 return False
             self._waiting_bytes += weight_bytes
+        return True
+
+    def _gets_room(self, weight_bytes: int) -> bool:
+        """Wait for room. The queue's own thread gets it at once: it would wait for itself."""
+        own = self._worker.is_this_thread()
+        while not self._admits(weight_bytes, anything=own):
+            if time.monotonic() - self._moved_at > STALLED_S:
+                return False
+            time.sleep(POLL_S)
         return True
 
     def flush(self, timeout_s: float) -> bool:
@@ -96,24 +115,51 @@ class SpanQueue:
     def after_fork(self) -> None:
         """In the child: what waits is the parent's to write."""
         self._worker.after_fork()
+        self._waiting = deque()
         self._waiting_bytes = 0
+        self._is_told = False
         self._lock = threading.RLock()
         self._moved_at = 0.0
 
     def _body(self, inbox: SimpleQueue[_Message | None]) -> None:
-        while (message := inbox.get()) is not None:
+        message: _Message | None = _WAITING
+        while message is not None:
+            message = inbox.get()
+            if message is _WAITING:
+                message = _next(inbox, PAUSE_S)
+            self._empty()
             if isinstance(message, Receipt):
                 message.answer(good=True)
-                continue
-            self._take(message)
 
-    def _take(self, waiting: Waiting) -> None:
+    def _empty(self) -> None:
+        """Write all that waits; `put` tells of what comes later."""
+        self._is_told = False
+        while self._waiting:
+            try:
+                waiting = self._waiting.popleft()
+            except IndexError:  # another thread was faster: one that was to stop and could not
+                return
+            self._take(*waiting)
+
+    def _take(self, signal: Signal, span: ReadableSpan, received_ns: int, weight_bytes: int) -> None:
         try:
-            self._write(waiting.signal, waiting.span, waiting.received_ns)
+            self._write(signal, span, received_ns)
+        except BaseException as error:
+            if is_applications(error):
+                raise
+            warn("a span could not be written: %s", describe(error))  # a bug of ours must not cost the next ones
         finally:
             with self._lock:
-                self._waiting_bytes -= waiting.weight_bytes
+                self._waiting_bytes -= weight_bytes
                 self._moved_at = time.monotonic()
+
+
+def _next(inbox: SimpleQueue[_Message | None], timeout_s: float) -> _Message | None:
+    """The next message; `WAITING` again where none comes in time."""
+    try:
+        return inbox.get(timeout=timeout_s)
+    except Empty:
+        return _WAITING
 
 
 def _weigh_safely(span: ReadableSpan) -> int:
@@ -127,11 +173,12 @@ def _weigh_safely(span: ReadableSpan) -> int:
 
 def weigh(span: ReadableSpan) -> int:
     """About how many bytes a span keeps in memory: its text counts in full."""
-    weight = _weigh_attributes(span.attributes) + _weigh_text(span.name) + _weigh_text(span.status.description)
-    for event in span.events:
-        weight += _weigh_attributes(event.attributes)
-    for link in span.links:
-        weight += _weigh_attributes(link.attributes)
+    weight = _weigh_attributes(span._attributes) + _weigh_text(span.name)  # noqa: SLF001 - the SDK's views are copies
+    if span.status.description:
+        weight += _weigh_text(span.status.description)
+    if span._events or span._links:  # noqa: SLF001
+        weight += sum(_weigh_attributes(event.attributes) for event in span.events)
+        weight += sum(_weigh_attributes(link.attributes) for link in span.links)
     return weight
 
 
@@ -143,7 +190,7 @@ def _weigh_attributes(attributes: Mapping[str, Any] | None) -> int:
         kind = type(value)
         if kind is str:
             weight += len(value) if value.isascii() else WIDEST_CHARACTER_BYTES * len(value)
-        elif kind is not int and kind is not float and kind is not bool:
+        elif kind is not int and kind is not bool and kind is not float:
             weight += _weigh_other(value)
     return weight
 
@@ -154,7 +201,7 @@ def _weigh_other(value: object) -> int:
     while waiting and seen < MAX_VALUE_ITEMS:
         value = waiting.pop()
         seen += 1
-        if isinstance(value, dict | tuple | list):
+        if isinstance(value, _NESTED):
             items = [*(value.values() if isinstance(value, dict) else value)]
             weight += VALUE_BYTES * len(items)
             waiting += items
