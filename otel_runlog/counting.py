@@ -194,28 +194,30 @@ def _price(f: Figures, node: Node, prices: PriceTable) -> None:
     if not f.rollup and f.reading.kind not in MODEL_KINDS:
         if f.reading.kind in ROLLUP_KINDS:
             f.usage, f.left_out = Usage(), f.usage
-        f.cost = _cost(f.reading.reported_usd, None, has_usage=False)
+        f.cost = cost_of_step(f.reading.reported_usd, None, has_usage=False)
         return
     estimate = None
     if f.usage:
         priced = prices.price(
             provider=f.reading.provider,
             models=(f.reading.response_model, f.reading.request_model),
-            usage=_without_none(f.usage) if f.rollup else f.usage,
+            usage=usage_of_rollup(f.usage) if f.rollup else f.usage,
             at_ns=node.started_ns,
             kind=f.reading.kind,
             service_tier=f.reading.service_tier,
             requested_tier=f.reading.requested_tier,
         )
         estimate, f.notes = priced.cost, priced.notes
-    f.cost = _cost(f.reading.reported_usd, estimate, has_usage=bool(f.usage))
+    f.cost = cost_of_step(f.reading.reported_usd, estimate, has_usage=bool(f.usage))
 
 
-def _without_none(usage: Usage) -> Usage:
+def usage_of_rollup(usage: Usage) -> Usage:
+    """What a roll-up is priced by: it stands for whole calls, so what it does not tell is nothing."""
     return msgspec.structs.replace(usage, input_tokens=usage.input_tokens or 0, output_tokens=usage.output_tokens or 0)
 
 
-def _cost(reported: Decimal | None, estimate: Cost | None, *, has_usage: bool) -> Cost:
+def cost_of_step(reported: Decimal | None, estimate: Cost | None, *, has_usage: bool) -> Cost:
+    """The cost of a step that counts: what was reported for it, beside the estimate, else the estimate."""
     if reported is not None:
         rest = _rounded(estimate) if estimate else Cost()
         return Cost(reported, CostStatus.REPORTED, rest.table, rest.version, reported, rest.estimated_usd)

@@ -186,15 +186,18 @@ def _total(run: RunLog, steps: list[Step], *, missing: int) -> None:
     run.unpriced_calls = len(unpriced)
     run.unpriced_models = _models(unpriced)
     run.models = _models(counted)
-    run.cost_estimate = _cost([s.cost for s in counted], missing=missing, replayed=run.replay_of is not None)
+    run.cost_estimate = cost_of_run([s.cost for s in counted], missing=missing, replayed=run.replay_of is not None)
 
 
 def _models(steps: list[Step]) -> tuple[str, ...]:
     return tuple(sorted({s.model for s in steps if s.model}))
 
 
-def _cost(costs: list[Cost], *, missing: int, replayed: bool) -> Cost:
-    """CONTRACT, cost_status of a run: `unpriced` where nothing has a price, also where there was nothing to price."""
+def cost_of_run(costs: Sequence[Cost], *, missing: int, replayed: bool) -> Cost:
+    """The cost of a run from those of its counted steps, of which `missing` calls have no usage.
+
+    CONTRACT, cost_status of a run: `unpriced` where nothing has a price, also where there was nothing to price.
+    """
     if replayed:
         return Cost(Decimal(0), CostStatus.REPLAYED)
     priced = [c for c in costs if c.status in TRUSTED]

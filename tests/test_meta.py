@@ -33,7 +33,7 @@ LAYERS = (
     | {"partition", "counting", "steps", "agents", "llm_io", "runs"},
     {"otlp", "journal", "config", "content", "containment", "redaction", "span_copy"},
     {"store"},
-    {"links", "traces", "assemble", "loader", "ingest", "metrics"},
+    {"links", "traces", "assemble", "loader", "ingest", "metrics", "reprice", "maintenance"},
     {"door", "processor", "running", "demo", "doctor", "show"},
     {"cli", "__main__"},
 )

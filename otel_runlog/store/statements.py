@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from importlib import resources
 
-SCHEMA_SCRIPTS = ("001_tables", "002_log_places", "003_segment_ends", "004_message_places")
+SCHEMA_SCRIPTS = ("001_tables", "002_log_places", "003_segment_ends", "004_message_places", "005_cost_changes")
 """Schema versions in order: the n-th script takes a store from version n-1 to n. Scripts that shipped never change."""
 
 VIEWS = (
@@ -21,10 +21,11 @@ VIEWS = (
     "agents",
     "models",
     "books",
+    "cost_changes",
 )
 """The views, in the order in which they can be created."""
 
-VIEWS_VERSION = 3
+VIEWS_VERSION = 4
 """Goes up with every change of a view: the next opening for writing creates all views anew."""
 
 
