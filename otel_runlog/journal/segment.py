@@ -10,7 +10,8 @@ import secrets
 import threading
 import time
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from otel_runlog.journal import layout
 from otel_runlog.journal.folder import FILE_MODE, TEMPORARY_SUFFIX, SegmentName
@@ -18,7 +19,7 @@ from otel_runlog.journal.layout import Record
 from otel_runlog.otlp.wire import Encoding, Signal
 
 
-class _Written(NamedTuple):
+class _Written(msgspec.Struct, frozen=True):
     records: int
     size_bytes: int
     checksum: int
@@ -27,8 +28,8 @@ class _Written(NamedTuple):
 class OpenSegment:
     """A segment this process appends to. Its methods raise OSError; whoever holds it takes care that one thread writes.
 
-    The state is one tuple, set in one step, and after any exception it is settled by the size of the file: an interrupt
-    between the system call and the bookkeeping neither doubles nor loses a sequence number.
+    The state is one object, set in one step, and after any exception it is settled by the size of the file: an
+    interrupt between the system call and the bookkeeping neither doubles nor loses a sequence number.
     """
 
     def __init__(self, fd: int, path: Path, seed: int) -> None:
@@ -66,10 +67,11 @@ class OpenSegment:
         """How long the file is."""
         return self._written.size_bytes
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it holds no record yet."""
-        return self._written.records == 0
+    def takes(self, body_bytes: int, most_bytes: int) -> bool:
+        """Whether a record is to be appended: it keeps the file below `most_bytes` or is its first, and all is well."""
+        grown_bytes = self._written.size_bytes + layout.RECORD_HEAD_BYTES + body_bytes + layout.FOOTER_BYTES
+        has_room = grown_bytes <= most_bytes or self._written.records == 0
+        return has_room and not self.broken and self.is_ours()
 
     def is_ours(self) -> bool:
         """Whether the descriptor still is this file and the file still has a name.
@@ -86,10 +88,11 @@ class OpenSegment:
         """Append one record with one system call; returns the size of the file after it."""
         before = self._written
         head = layout.pack_record_head(self._seed, Record(signal, encoding, received_ns, before.records, body))
-        size = before.size_bytes + len(head) + len(body)
+        record_bytes = len(head) + len(body)
+        size = before.size_bytes + record_bytes
         after = _Written(before.records + 1, size, layout.next_checksum(before.checksum, layout.record_crc(head)))
         try:
-            _require_whole(os.writev(self._fd, (head, body)), len(head) + len(body))
+            _require_whole(os.writev(self._fd, (head, body)), record_bytes)
             self._written = after
         except BaseException:
             self._settle(before, after)
@@ -116,7 +119,8 @@ class OpenSegment:
         try:
             _write_all(self._fd, layout.pack_footer(self._seed, layout.Footer(*self._footer())))
             if fsync:
-                self._written = self._written._replace(size_bytes=self.size_bytes + layout.FOOTER_BYTES)
+                size_bytes = self.size_bytes + layout.FOOTER_BYTES
+                self._written = msgspec.structs.replace(self._written, size_bytes=size_bytes)
                 self.sync(self.size_bytes)
         finally:
             self.abandon()

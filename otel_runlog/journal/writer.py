@@ -118,7 +118,7 @@ class JournalWriter:
 
     def _segment_for(self, body_bytes: int) -> OpenSegment:
         segment = self._segment
-        if segment is not None and not self._takes(segment, body_bytes):
+        if segment is not None and not segment.takes(body_bytes, self._segment_bytes):
             with contextlib.suppress(OSError):  # a reader reports the missing footer; the record at hand goes on
                 self._close_segment()
             segment = None
@@ -132,11 +132,6 @@ class JournalWriter:
             with contextlib.suppress(JournalError):  # the record at hand goes on
                 keep_below(self.folder, self._max_bytes)
         return OpenSegment.create(self.folder, fsync=self._fsync)
-
-    def _takes(self, segment: OpenSegment, body_bytes: int) -> bool:
-        grown = segment.size_bytes + layout.RECORD_HEAD_BYTES + body_bytes + layout.FOOTER_BYTES
-        has_room = segment.is_empty or grown <= self._segment_bytes
-        return has_room and not segment.broken and segment.is_ours()
 
     def _close_segment(self) -> None:
         segment, self._segment = self._segment, None
