@@ -149,7 +149,7 @@ class SpanEncoder:
 
         One loop: with a function for each pair the 22 attributes of a call take 10 us, so 7.
         """
-        pairs = [b""]
+        pairs, known = [b""], self._pairs
         for key, value in _items(attributes) if attributes else ():
             kind = type(value)
             if kind is str:
@@ -157,7 +157,7 @@ class SpanEncoder:
             else:
                 is_cached = kind is int or kind is bool or (kind is tuple and _are_short_texts(value))
             # The type is part of the key because 1, 1.0 and True are equal.
-            pair = self._pairs.get((key, value, kind)) if is_cached else None
+            pair = known.get((key, value, kind)) if is_cached else None
             pairs.append(pair or self._new_pair(key, value, is_cached=is_cached))
         return tag.join(pairs)
 
