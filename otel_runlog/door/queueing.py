@@ -6,7 +6,8 @@ import enum
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeAlias
 
@@ -183,30 +184,24 @@ def weigh(span: ReadableSpan) -> int:
 
 
 def _weigh_attributes(attributes: Mapping[str, Any] | None) -> int:
+    """With values of any depth: a loop, because nesting must not end in a RecursionError, nor a cycle in none."""
     copy = getattr(attributes, "copy", None)  # the SDK's own mapping takes a lock for each value
-    values = (copy() if copy else dict(attributes or {})).values()
-    weight = SPAN_BYTES + VALUE_BYTES * len(values)
-    for value in values:
-        kind = type(value)
-        if kind is str:
-            weight += len(value) if value.isascii() else WIDEST_CHARACTER_BYTES * len(value)
-        elif kind is not int and kind is not bool and kind is not float:
-            weight += _weigh_other(value)
-    return weight
-
-
-def _weigh_other(value: object) -> int:
-    """A value of any depth: a loop, because nesting must not end in a RecursionError, nor a cycle in none."""
-    weight, seen, waiting = 0, 0, [value]
-    while waiting and seen < MAX_VALUE_ITEMS:
-        value = waiting.pop()
-        seen += 1
-        if isinstance(value, _NESTED):
-            items = [*(value.values() if isinstance(value, dict) else value)]
-            weight += VALUE_BYTES * len(items)
-            waiting += items
-        else:
-            weight += _weigh_text(value)
+    waiting: list[Collection[Any]] = [(copy() if copy else dict(attributes or {})).values()]
+    weight, left = SPAN_BYTES, MAX_VALUE_ITEMS
+    while waiting and left > 0:
+        values = waiting.pop()
+        weight += VALUE_BYTES * len(values)
+        for value in islice(values, left):
+            kind = type(value)
+            if kind is str:
+                weight += len(value) if value.isascii() else WIDEST_CHARACTER_BYTES * len(value)
+            elif kind is int or kind is bool or kind is float:
+                pass
+            elif isinstance(value, _NESTED):
+                waiting.append(value.values() if isinstance(value, dict) else value)
+            else:
+                weight += _weigh_text(value)
+        left -= len(values)
     return weight
 
 
