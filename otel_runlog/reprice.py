@@ -43,6 +43,7 @@ PAUSE_S = 0.1
 PATIENCE_S = 60.0
 """How long a turn in the middle waits for another process."""
 _BEGIN = (-(2**63), "")
+_ZERO = Decimal(0)
 
 
 class CostChange(msgspec.Struct, frozen=True, gc=False):
@@ -224,7 +225,7 @@ def _take(step: CostedStep, cost: Cost, estimated_usd: str | None, priced: Price
     step.estimated_usd, step.cost_status = estimated_usd, cost.status
     if step.reported_usd is None:
         step.cost_usd = estimated_usd
-    step.price_table, step.price_version = cost.table, cost.version
+    step.price_table, step.price_version, step.cost = cost.table, cost.version, cost
     step.notes = _with_price_notes(step.notes or [], priced)
 
 
@@ -245,7 +246,7 @@ def _cost_change(step: CostedStep, before: str | None) -> CostChange:
     return CostChange(
         step.span_id,
         _decimal(before),
-        _decimal(step.cost_usd),
+        _cost(step).usd,
         step.run_id,
         step.model,
         step.price_table,
@@ -288,14 +289,16 @@ def _run_change(run: RunKey, steps: Iterable[CostedStep]) -> RunChange:
 
 
 def _cost(step: CostedStep) -> Cost:
-    return Cost(
-        _decimal(step.cost_usd),
-        CostStatus(step.cost_status),
-        step.price_table,
-        step.price_version,
-        _decimal(step.reported_usd),
-        _decimal(step.estimated_usd),
-    )
+    if step.cost is None:
+        step.cost = Cost(
+            _decimal(step.cost_usd),
+            CostStatus(step.cost_status),
+            step.price_table,
+            step.price_version,
+            _decimal(step.reported_usd),
+            _decimal(step.estimated_usd),
+        )
+    return step.cost
 
 
 def _decimal(text: str | None) -> Decimal | None:
@@ -319,9 +322,9 @@ def _agent_changes(agents: Iterable[AgentRow], steps: defaultdict[str, list[Cost
 def _own_costs(steps: Iterable[CostedStep], known: set[str], top: str) -> dict[str, Decimal]:
     costs: dict[str, Decimal] = {}
     for step in steps:
-        if step.cost_usd is not None:
+        if (usd := _cost(step).usd) is not None:
             agent = step.agent if step.agent in known else top
-            costs[agent] = costs.get(agent, Decimal(0)) + Decimal(step.cost_usd)
+            costs[agent] = costs.get(agent, _ZERO) + usd
     return costs
 
 
@@ -330,5 +333,5 @@ def _inclusive_costs(agents: Iterable[AgentRow], own: dict[str, Decimal]) -> dic
     costs = dict(own)
     for row in sorted(agents, key=lambda row: -row.depth):
         if row.parent_agent is not None and row.agent in costs:
-            costs[row.parent_agent] = costs.get(row.parent_agent, Decimal(0)) + costs[row.agent]
+            costs[row.parent_agent] = costs.get(row.parent_agent, _ZERO) + costs[row.agent]
     return costs

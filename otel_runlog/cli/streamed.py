@@ -11,7 +11,6 @@ import msgspec
 from otel_runlog.cli.options import Format
 from otel_runlog.show.data import to_csv, to_json
 
-
 RowT = TypeVar("RowT", bound=msgspec.Struct)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 import duckdb
 import msgspec
 
+from otel_runlog.model import Cost
 from otel_runlog.store import columns
 from otel_runlog.store.connection import open_for_read, open_for_write
 from otel_runlog.store.said import using_error
@@ -36,13 +37,14 @@ class RunKey(msgspec.Struct, frozen=True):
 class CostedStep(msgspec.Struct, gc=False):
     """A counted step that has a cost, or could have one. Amounts are texts of 12 decimals, as the store holds them.
 
+    `cost` is the same as a Cost, once somebody asked.
+
     What is made of hundreds of thousands of rows is kept from the garbage collector: there are no cycles in it.
     """
 
     is_open: bool
     row: int
     run_id: str
-    trace_id: str
     span_id: str
     kind: str
     agent: str | None
@@ -67,6 +69,7 @@ class CostedStep(msgspec.Struct, gc=False):
     price_table: str | None
     price_version: str | None
     notes: list[str] | None
+    cost: Cost | None = None
 
 
 class AgentRow(msgspec.Struct):

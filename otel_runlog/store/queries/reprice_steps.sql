@@ -15,7 +15,6 @@ SELECT
     is_open,
     step_row,
     run_id,
-    trace_id,
     span_id,
     kind,
     agent,
@@ -41,5 +40,4 @@ SELECT
     price_version,
     notes
 FROM costed
-WHERE counted AND (kind IN ('llm', 'embedding') OR usage_source = 'rollup' OR cost_status <> 'none')
-ORDER BY is_open, step_row;
+WHERE counted AND (kind IN ('llm', 'embedding') OR usage_source = 'rollup' OR cost_status <> 'none');
