@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["SpanEncoder", "encode_span", "encode_spans", "to_json"]
 
 MAX_CACHED_PAIRS = 4096
-MAX_CACHED_KEYS = 4096
+MAX_CACHED_FIELDS = 4096
 MAX_CACHED_PREFIXES = 64
 MAX_CACHED_TEXTS = 4
 MAX_CACHED_CHARACTERS = 64
@@ -71,7 +71,7 @@ class SpanEncoder:
 
     def __init__(self) -> None:
         self._pairs: dict[tuple[str, Any, type], bytes] = {}
-        self._keys: dict[str, bytes] = {}
+        self._texts: dict[tuple[bytes, str], bytes] = {}
         self._prefixes: dict[tuple[int, int], tuple[object, object, bytes, bytes]] = {}
 
     def encode_span(self, span: ReadableSpan, *, end: bool = True) -> bytes:
@@ -112,21 +112,20 @@ class SpanEncoder:
         return _field(b"\x0a", content) + _text(b"\x1a", scope.schema_url)
 
     def _span(self, span: ReadableSpan, *, end: bool) -> bytes:
-        context, parent = sdk_context(span), span.parent
+        context, parent = span.get_span_context() or sdk_context(span), span.parent
+        dropped = span.dropped_attributes, span.dropped_events, span.dropped_links
         parts = [
             _ids(context),
-            _trace_state(context),
+            _trace_state(context) if context.trace_state else b"",
             b"\x22\x08" + parent.span_id.to_bytes(8, "big") if parent else b"",
-            _text(b"\x2a", span.name),
+            self._repeated_text(b"\x2a", span.name),
             b"\x30" + SHORT_VARINTS[span.kind._value_ + 1],  # as sdk_kind; an enum's `value` takes 0.15 us
             _time(b"\x39", span.start_time),
             _time(b"\x41", span.end_time) if end else b"",
             self._attributes(b"\x4a", span.attributes),
-            _count(b"\x50", span.dropped_attributes),
             *map(self._event, span.events),
-            _count(b"\x60", span.dropped_events),
             *map(self._link, span.links),
-            _count(b"\x70", span.dropped_links),
+            _dropped(*dropped) if any(dropped) else b"",
             _status(span.status),
             _PARENT_IS_REMOTE if parent and parent.is_remote else _PARENT_IS_LOCAL,
         ]
@@ -168,18 +167,19 @@ class SpanEncoder:
             content = b"\x0a" + write_varint(len(data))
         else:
             data, content = b"", _any_value(value)
-        head = self._key(key) + b"\x12" + write_varint(len(content) + len(data)) + content
+        head = self._repeated_text(b"\x0a", key) + b"\x12" + write_varint(len(content) + len(data)) + content
         pair = b"".join((write_varint(len(head) + len(data)), head, data))
         if is_cached and type(key) is str:
             _remember(self._pairs, (key, value, type(value)), pair, MAX_CACHED_PAIRS)
         return pair
 
-    def _key(self, key: str) -> bytes:
-        cached = self._keys.get(key)
+    def _repeated_text(self, tag: bytes, text: str) -> bytes:
+        """A field with a text that other spans have too: a key or a span's name."""
+        cached = self._texts.get((tag, text))
         if cached is None:
-            cached = _field(b"\x0a", _utf8(key))
-            if type(key) is str and len(key) <= MAX_CACHED_CHARACTERS:
-                _remember(self._keys, key, cached, MAX_CACHED_KEYS)
+            cached = _field(tag, _utf8(text))
+            if type(text) is str and len(text) <= MAX_CACHED_CHARACTERS:
+                _remember(self._texts, (tag, text), cached, MAX_CACHED_FIELDS)
         return cached
 
 
@@ -208,7 +208,11 @@ def _ids(context: SpanContext) -> bytes:
 
 
 def _trace_state(context: SpanContext) -> bytes:
-    return _text(b"\x1a", sdk_trace_state(context)) if context.trace_state else b""
+    return _text(b"\x1a", sdk_trace_state(context))
+
+
+def _dropped(attributes: int, events: int, links: int) -> bytes:
+    return _count(b"\x50", attributes) + _count(b"\x60", events) + _count(b"\x70", links)
 
 
 def _status(status: Status) -> bytes:

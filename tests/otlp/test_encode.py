@@ -21,7 +21,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from otel_runlog.model import Resource, Scope, Span, SpanEvent, SpanLink
 from otel_runlog.otlp.decode import read_traces
-from otel_runlog.otlp.encode import MAX_CACHED_KEYS, MAX_CACHED_PAIRS, SpanEncoder, encode_span, encode_spans, to_json
+from otel_runlog.otlp.encode import MAX_CACHED_FIELDS, MAX_CACHED_PAIRS, SpanEncoder, encode_span, encode_spans, to_json
 from otel_runlog.otlp.wire import Encoding
 from otel_runlog.span import digest, from_sdk
 
@@ -126,8 +126,8 @@ def test_the_caches_are_bounded():
         start = number * MAX_CACHED_PAIRS
         encoder.encode_span(sdk_span(attributes={f"k{n}": n for n in range(start, start + MAX_CACHED_PAIRS)}))
         assert len(encoder._pairs) <= MAX_CACHED_PAIRS
-        encoder.encode_span(sdk_span(attributes={f"k{n}": "x" for n in range(start, start + MAX_CACHED_KEYS)}))
-        assert len(encoder._keys) <= MAX_CACHED_KEYS
+        encoder.encode_span(sdk_span(attributes={f"k{n}": "x" for n in range(start, start + MAX_CACHED_FIELDS)}))
+        assert len(encoder._texts) <= MAX_CACHED_FIELDS
     for _ in range(100):
         encoder.encode_span(sdk_span(resource=SdkResource({"n": 1})))
     assert len(encoder._prefixes) <= 64
