@@ -25,6 +25,8 @@ COMMANDS: Final = {
     "sql": Command("sql:sql", "Answer a query over the views."),
     "prices": Command("prices:prices", "Show what a model costs and which price table says so."),
     "reprice": Command("reprice:reprice", "Estimate the cost of stored calls again, with today's price tables."),
+    "compact": Command("maintenance:compact", "Remove earlier versions of runs from the store."),
+    "gc": Command("maintenance:gc", "Remove old runs with all that belongs to them."),
     "doctor": Command("doctor:doctor", "Check what is captured, what is missing, and what turns it on."),
 }
 """By name, in the order of the help: `place` is module and name in otel_runlog.cli."""

@@ -45,9 +45,21 @@ def test_a_statement_uses_nothing_that_ducklake_lacks(path):
     assert [word for word in NOT_IN_DUCKLAKE if re.search(rf"\b{word}", code(path))] == []
 
 
-@pytest.mark.parametrize("path", SQL_FILES, ids=name)
+MAINTENANCE = ("compact_", "gc_")
+"""What statements are called that may take rows out for good (DESIGN rule 4): only store/maintenance.py runs them."""
+
+
+def test_maintenance_is_asked_for_in_one_place():
+    users = [p.name for p in FOLDER.parent.rglob("*.py") if any(t.startswith(MAINTENANCE) for t in strings_of(p))]
+    assert users == ["maintenance.py"]
+
+
+@pytest.mark.parametrize("path", [p for p in SQL_FILES if not p.name.startswith(MAINTENANCE)], ids=name)
 def test_only_open_tables_lose_rows(path):
-    assert re.findall(r"delete\s+from\s+(?!open_)\w+|truncate\b|drop\s+table|update\s+(?!meta\b|open_)\w+", code(path)) == []
+    assert (
+        re.findall(r"delete\s+from\s+(?!open_)\w+|truncate\b|drop\s+table|update\s+(?!meta\b|open_)\w+", code(path))
+        == []
+    )
 
 
 @pytest.mark.parametrize("path", sorted((FOLDER / "views").glob("*.sql")), ids=name)
