@@ -146,7 +146,7 @@ class SpanEncoder:
     def _attributes(self, tag: bytes, attributes: Mapping[str, Any] | None) -> bytes:
         """The attributes as a repeated field. Each pair has its length, so joining by the tag puts it before each.
 
-        One loop: with a function for each pair the 22 attributes of a call take 10 us, so 7.
+        One loop: with a function for each pair the 22 attributes of a call take 9.1 us, so 8.5.
         """
         pairs, known = [b""], self._pairs
         for key, value in _items(attributes) if attributes else ():
