@@ -16,9 +16,9 @@ from otel_runlog.resolve import Key, Resolver, Verdict, key_of
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.tree import Node, node_of
 
-MAX_BYTES = 256 << 20
-"""How much text of spans is kept between turns; a single trace may be larger."""
-BYTES_PER_SPAN = 2000
+MAX_BYTES = 96 << 20
+"""How much of spans is kept between turns; a single trace may be larger."""
+BYTES_PER_SPAN = 6000
 """What a span, its node and their dicts take beside its texts."""
 BYTES_PER_LOG = 200
 

@@ -109,6 +109,10 @@ class StoreConnection:
                 self.duck.rollback()
             raise
 
+    def leave_row_groups(self) -> None:
+        """Have checkpoints leave row groups as they are, also those that are not full."""
+        self.rows("leave_row_groups")
+
     def interrupt(self) -> None:
         """Make the statement that runs, and every later one, fail. Any thread may call it."""
         with self._lock:

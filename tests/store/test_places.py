@@ -17,7 +17,7 @@ from otel_runlog.store.reader import StoreReader
 from otel_runlog.store.writer import StoreWriter
 
 KEY = "gen_ai.input.messages"
-TEXT = 'It says "no" \\ and\nthat\tis /all/ there is: {"a": [1, 2]}, {"b": 3} – élan 🎉'
+TEXT = 'It says "no" \\ and\nthat\tis /all/ there is: {"a": [1, 2]}, {"b": 3} \u2013 élan 🎉'
 
 
 def read_back(messages: list[SpanMessage], attributes: dict[str, str]) -> list[tuple[object, ...]]:

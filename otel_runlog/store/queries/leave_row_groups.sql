@@ -1,0 +1,1 @@
+SET max_vacuum_tasks = 0;
