@@ -6,7 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Literal, Self, TypeAlias, cast, get_args
 
 import duckdb
 import msgspec
@@ -71,10 +71,12 @@ class StoreReader:
         Raises:
             RunNotFoundError: there is no such run.
         """
-        for found, is_exact in self._store.rows("run_id_by_prefix", {"name": run_id}):
+        for record in self._store.records("run_by_id", {"run_id": run_id}):
+            agents = self._agents_of([run_id])[run_id]
+            return rows.unpack_run(record, self._steps_of_run(record), agents)
+        for heir, is_exact in self._store.rows("run_id_by_prefix", {"name": run_id}):
             if is_exact:
-                [run] = self._runs(_conditions(RunLogQuery()) | {"run_ids": [found]}, with_steps=True)
-                return run
+                return self.run(str(heir))
         raise RunNotFoundError(f"no run has the id {run_id!r}")
 
     def steps(self, run_id: str) -> list[Step]:
@@ -123,10 +125,26 @@ class StoreReader:
         raise RunNotFoundError(f"{self._store.path} has no runs yet")
 
     def _runs(self, parameters: dict[str, object], *, with_steps: bool) -> list[RunLog]:
+        if parameters["limit"] is not None:
+            parameters = parameters | self._picked(parameters)
         records = self._store.records("list_runs", parameters)
         run_ids = [str(record["run_id"]) for record in records] if with_steps else []
         steps, agents = self._steps_of(run_ids), self._agents_of(run_ids)
         return [rows.unpack_run(r, steps[str(r["run_id"])], agents[str(r["run_id"])]) for r in records]
+
+    def _picked(self, parameters: dict[str, object]) -> dict[str, object]:
+        """Conditions that select the same runs by their ids and the time in which they are."""
+        conditions = {name: value for name, value in parameters.items() if name != "from_ns"}
+        picked = cast("list[tuple[str, int | None]]", self._store.rows("pick_runs", conditions))
+        starts = [started_ns for _, started_ns in picked]
+        from_ns = None if None in starts else min(starts, default=None)  # type: ignore[type-var]  # no None in them
+        return {"run_ids": [run_id for run_id, _ in picked], "from_ns": from_ns, "limit": None, "offset": 0}
+
+    def _steps_of_run(self, run: rows.Record) -> list[Step]:
+        """The steps of one run, looked for in its time. A first step that is not there started before its run did."""
+        run_id, bounds = str(run["run_id"]), {name: run[name] for name in ("run_id", "started_ns", "last_ns")}
+        steps = [rows.unpack_step(record) for record in self._store.records("steps_of_run", bounds)]
+        return steps if steps and steps[0].step_index == 1 else self._steps_of([run_id])[run_id]
 
     def _steps_of(self, run_ids: Sequence[str]) -> defaultdict[str, list[Step]]:
         steps: defaultdict[str, list[Step]] = defaultdict(list)
@@ -146,6 +164,7 @@ class StoreReader:
 def _conditions(query: RunLogQuery) -> dict[str, object]:
     return {
         "run_ids": None,
+        "from_ns": None,
         "agent": query.agent,
         "status": query.status,
         "session_id": query.session_id,

@@ -23,13 +23,29 @@ class Scale(msgspec.Struct, frozen=True):
     spans_per_stage: int
     spans_end_to_end: int
     repeats_end_to_end: int
+    steps_stored: int
+    steps_repriced: int
 
 
 FULL = Scale(
-    repeats=9, warm_up=True, spans_on_end=1_000, spans_per_stage=2_048, spans_end_to_end=12_288, repeats_end_to_end=3
+    repeats=9,
+    warm_up=True,
+    spans_on_end=1_000,
+    spans_per_stage=2_048,
+    spans_end_to_end=12_288,
+    repeats_end_to_end=3,
+    steps_stored=5_000_000,
+    steps_repriced=1_000_000,
 )
 SHORT = Scale(
-    repeats=1, warm_up=False, spans_on_end=100, spans_per_stage=256, spans_end_to_end=512, repeats_end_to_end=1
+    repeats=1,
+    warm_up=False,
+    spans_on_end=100,
+    spans_per_stage=256,
+    spans_end_to_end=512,
+    repeats_end_to_end=1,
+    steps_stored=50_000,
+    steps_repriced=8_000,
 )
 
 

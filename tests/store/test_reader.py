@@ -134,3 +134,15 @@ def test_sql_of_the_store_without_rows_is_refused(reader, db, sql):
     with pytest.raises(StoreError):
         DuckDBRunLogStore(db).sql(sql)
     StoreWriter(db).close()
+
+
+def test_steps_that_began_before_their_run_are_found_too(db, run, step):
+    """A run is read in its own time; clocks of two machines may differ."""
+    noon_ns = int(NOON.timestamp()) * 10**9
+    early = step(span_id="61" * 8, step_index=1, started_ns=noon_ns - 5_000_000_000)
+    timeless = step(span_id="62" * 8, step_index=2, started_ns=None)
+    late = step(span_id="63" * 8, step_index=3)
+    with StoreWriter(db) as writer:
+        writer.append(Batch(closed=[RunVersion(run(steps=(early, timeless, late)), last_ns=noon_ns + 10_000_000_000)]))
+    with StoreReader(db) as reader:
+        assert [found.span_id for found in reader.run("a1" * 16).steps] == ["61" * 8, "62" * 8, "63" * 8]

@@ -1,11 +1,13 @@
+-- Conditions on started_ns, and not on the time made of it: row groups outside are not read.
 SELECT * FROM runs
 WHERE ($run_ids IS NULL OR run_id IN (SELECT unnest(CAST($run_ids AS VARCHAR[]))))
+    AND ($from_ns IS NULL OR started_ns >= $from_ns)
     AND ($agent IS NULL OR agent = $agent)
     AND ($status IS NULL OR status = $status)
     AND ($session_id IS NULL OR session_id = $session_id)
     AND ($labels IS NULL OR json_contains(labels, CAST($labels AS JSON)))
-    AND ($since IS NULL OR started_at >= CAST($since AS TIMESTAMPTZ))
-    AND ($until IS NULL OR started_at < CAST($until AS TIMESTAMPTZ))
+    AND ($since IS NULL OR started_ns >= epoch_us(CAST($since AS TIMESTAMPTZ)) * 1000)
+    AND ($until IS NULL OR started_ns < epoch_us(CAST($until AS TIMESTAMPTZ)) * 1000)
 ORDER BY
     CASE WHEN $sort = 'cost' THEN cost_usd END DESC NULLS LAST,
     CASE WHEN $sort = 'tokens' THEN total_tokens END DESC NULLS LAST,

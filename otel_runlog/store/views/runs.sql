@@ -80,5 +80,6 @@ SELECT
     cache_write_1h_tokens,
     version,
     started_ns,
-    finished_ns
+    finished_ns,
+    last_ns
 FROM newest;

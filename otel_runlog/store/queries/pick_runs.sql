@@ -1,0 +1,17 @@
+-- The ids and starts of the runs that list_runs.sql lists: of a few runs it then reads the rows of their time only.
+SELECT run_id, started_ns FROM runs
+WHERE ($run_ids IS NULL OR run_id IN (SELECT unnest(CAST($run_ids AS VARCHAR[]))))
+    AND ($agent IS NULL OR agent = $agent)
+    AND ($status IS NULL OR status = $status)
+    AND ($session_id IS NULL OR session_id = $session_id)
+    AND ($labels IS NULL OR json_contains(labels, CAST($labels AS JSON)))
+    AND ($since IS NULL OR started_ns >= epoch_us(CAST($since AS TIMESTAMPTZ)) * 1000)
+    AND ($until IS NULL OR started_ns < epoch_us(CAST($until AS TIMESTAMPTZ)) * 1000)
+ORDER BY
+    CASE WHEN $sort = 'cost' THEN cost_usd END DESC NULLS LAST,
+    CASE WHEN $sort = 'tokens' THEN total_tokens END DESC NULLS LAST,
+    CASE WHEN $sort = 'duration' THEN duration_ms END DESC NULLS LAST,
+    CASE WHEN $sort = 'errors' THEN error_count END DESC NULLS LAST,
+    started_at DESC NULLS LAST,
+    run_id
+LIMIT CAST($limit AS BIGINT) OFFSET CAST($offset AS BIGINT);
