@@ -1,8 +1,8 @@
 """Content once: where in its span's attributes each message of a model call stands.
 
 The text of a message is stored with the attribute that carried it and nowhere else; the view `messages` reads it there.
-A conversation that is sent again with every call costs little: DuckDB compresses the values of a column together, and
-a 50-call agent that resends everything takes 1.6 % of its bytes (20 of them at once: 6.4 %), at 6 us a kilobyte.
+A conversation that is sent again with every call costs little: DuckDB compresses the values of a column together. Of 20
+agents that send all they said with each of 50 calls 3.9 % of the bytes are stored (`python -m tests.bench history`).
 """
 
 from __future__ import annotations

@@ -193,7 +193,9 @@ class _Tables:
                 self._store.rows(query, {"run_ids": run_ids})
 
     def append_spans(self, batch: Batch) -> None:
-        self._append("stored_spans", _SPANS, map(rows.pack_span, batch.spans))
+        # what one agent sends stands together and compresses together: 3.9 % of 20 histories sent at once, 7.5 unsorted
+        by_trace = sorted(batch.spans, key=lambda item: item.span.trace_id)
+        self._append("stored_spans", _SPANS, map(rows.pack_span, by_trace))
         self._append("open_spans", _SPANS, map(rows.pack_span, batch.start_records))
         self._append("stored_logs", _LOGS, map(rows.pack_log, batch.logs))
         self._append("stored_scores", _SCORES, map(rows.pack_score, batch.scores))

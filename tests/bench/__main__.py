@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import ingest, on_end, queries
+from . import history, ingest, on_end, queries
 from .measure import FULL, SHORT, Scale
 from .report import Line, Machine, show, write_json
 
 SECTIONS: dict[str, Callable[[Scale], list[Line]]] = {
     on_end.SECTION: on_end.lines,
     ingest.SECTION: ingest.lines,
+    history.SECTION: history.lines,
     queries.SECTION: queries.lines,
 }
 

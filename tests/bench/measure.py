@@ -25,6 +25,7 @@ class Scale(msgspec.Struct, frozen=True):
     repeats_end_to_end: int
     steps_stored: int
     steps_repriced: int
+    calls_of_history: int
 
 
 FULL = Scale(
@@ -36,6 +37,7 @@ FULL = Scale(
     repeats_end_to_end=3,
     steps_stored=5_000_000,
     steps_repriced=1_000_000,
+    calls_of_history=50,
 )
 SHORT = Scale(
     repeats=1,
@@ -46,6 +48,7 @@ SHORT = Scale(
     repeats_end_to_end=1,
     steps_stored=50_000,
     steps_repriced=8_000,
+    calls_of_history=10,
 )
 
 

@@ -23,7 +23,7 @@ def test_a_short_run_prints_one_table_and_writes_the_same_facts(tmp_path: Path) 
     table = done.stdout.split("\n\n")[1].splitlines()
     assert table[0].split()[:3] == ["section", "figure", "unit"]
     assert len(table) == 1 + len(facts["lines"])
-    assert {line["section"] for line in facts["lines"]} == {"on_end", "ingest", "queries"}
+    assert {line["section"] for line in facts["lines"]} == {"on_end", "ingest", "history", "queries"}
     for row, line in zip(table[1:], facts["lines"], strict=True):
         assert line["figure"] in row
         assert line["ours"] > 0
@@ -34,4 +34,4 @@ def test_a_short_run_prints_one_table_and_writes_the_same_facts(tmp_path: Path) 
 def test_a_section_that_there_is_not_is_refused_by_name() -> None:
     done = bench("on_end", "lunch")
     assert done.returncode == 2
-    assert "there is no section lunch; there are on_end, ingest, queries" in done.stderr
+    assert "there is no section lunch; there are on_end, ingest, history, queries" in done.stderr

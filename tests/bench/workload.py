@@ -104,7 +104,8 @@ class Workload:
         ended_ns = started_ns + self._random.randrange(5, 55) * MS
         return MadeSpan(root.trace_id, span_id, root.span_id, name, kind, started_ns, ended_ns, attributes)
 
-    def _words(self, fewest: int, most: int) -> str:
+    def words(self, fewest: int, most: int) -> str:
+        """A piece of the text, of so many characters."""
         text, length = _text(), self._random.randrange(fewest, most)
         at = self._random.randrange(len(text) - length)
         return text[at : at + length]
@@ -140,14 +141,14 @@ class Workload:
             "server.address": "api.example.com",
             "server.port": 443,
             "gen_ai.input.messages": _messages(
-                ("system", "user", "assistant"), [self._words(700, 1_400) for _ in "abc"]
+                ("system", "user", "assistant"), [self.words(700, 1_400) for _ in "abc"]
             ),
-            "gen_ai.output.messages": _messages(("assistant",), [self._words(300, 900)]),
+            "gen_ai.output.messages": _messages(("assistant",), [self.words(300, 900)]),
             **self._everywhere(session),
         }
 
     def _tool(self, session: str, i: int) -> dict[str, Value]:
-        arguments = {"query": self._words(40, 120), "limit": 10, "section": i}
+        arguments = {"query": self.words(40, 120), "limit": 10, "section": i}
         return {
             "gen_ai.operation.name": TOOL,
             "gen_ai.tool.name": "search_docs",
@@ -155,7 +156,7 @@ class Workload:
             "gen_ai.tool.description": "Search the documentation and return the passages that fit best",
             "gen_ai.tool.call.id": f"call_{self._id()}",
             "gen_ai.tool.call.arguments": msgspec.json.encode(arguments).decode(),
-            "gen_ai.tool.call.result": self._words(200, 900),
+            "gen_ai.tool.call.result": self.words(200, 900),
             "code.function.name": "search_docs",
             "code.file.path": "/srv/app/tools/search.py",
             "code.line.number": 118,
