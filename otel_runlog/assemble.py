@@ -15,6 +15,7 @@ from otel_runlog.conventions.reading import SpanMessages
 from otel_runlog.drops import drop_of, tells_drop
 from otel_runlog.links import linked_traces
 from otel_runlog.llm_io import StepMessages, messages_of, previews_of
+from otel_runlog.log_calls import places_of
 from otel_runlog.log_content import DIRECTIONS, messages_in, tells_messages
 from otel_runlog.logs import fills
 from otel_runlog.model import LogRecord, RunLog, RunStatus, Span
@@ -84,7 +85,7 @@ class Assembler:
 
     def batch(self) -> Batch:
         """What the store has to write for all that was added."""
-        batch = Batch(books=self.books)
+        batch = Batch()
         with_logs = {x.place for _, x in self._logs if x.place is not None}
         known = self._traces.load(self._writer, {s.trace_id for _, _, s in self._spans} | with_logs)
         changed = self._sort_spans(batch)
@@ -93,6 +94,7 @@ class Assembler:
         if changed:
             self._add_runs(batch, changed, known)
         self._traces.trim()
+        batch.books = self.books
         return batch
 
     def _book(self, source: str) -> BookEntry:
@@ -114,6 +116,9 @@ class Assembler:
             book.id_reuse += fresh and state.resolver.reuses_id(span)
             if state.resolver.replaced:
                 _supersede(state.resolver.replaced.pop(), started, batch, book)
+            if verdict is Verdict.CONFLICT:
+                batch.outdone.append((span.trace_id, span.span_id, state.resolver.outdone.pop()))
+            batch.places += state.new_places(places_of([state.node(span)], ()))
             stored = StoredSpan(span, mark, received_ns, source)
             if span.ended_ns is None:
                 started[key_of(span)] = stored
@@ -140,6 +145,8 @@ class Assembler:
                     continue
                 if fills(log.record):
                     changed.add(log.place)
+                if log.record.trace_id is not None:
+                    batch.places += self._traces[log.place].new_places(places_of((), [log.record]))
             if tells_drop(log.record):
                 self.drop(source, *drop_of(log.record))
             batch.logs.append(log)
@@ -226,10 +233,13 @@ def _write_runs(batch: Batch, projected: list[tuple[RunLog, Members]], before: _
         if run.run_id in before.closed:
             batch.superseded.append((run.run_id, before.closed[run.run_id]))
     now = {run.run_id: members for run, members in projected}
-    gone = {ref.run_id: ref for ref in before.refs if ref.run_id not in now}
+    gone: dict[str, list[RunRef]] = {}
+    for ref in before.refs:
+        if ref.run_id not in now:
+            gone.setdefault(ref.run_id, []).append(ref)
     batch.superseded += [(name, before.closed[name]) for name in gone if name in before.closed]
-    batch.cleared += [name for name, ref in gone.items() if ref.is_open]
-    batch.aliases += [(name, heir) for name, ref in gone.items() if (heir := _heir(ref, now)) is not None]
+    batch.cleared += [name for name, refs in gone.items() if any(ref.is_open for ref in refs)]
+    batch.aliases += [(name, heir) for name, refs in gone.items() if (heir := _heir(refs, now)) is not None]
 
 
 def _version(run: RunLog, members: Members, number: int, messages: StepMessages) -> RunVersion:
@@ -238,7 +248,9 @@ def _version(run: RunLog, members: Members, number: int, messages: StepMessages)
     return RunVersion(run, number, asked, said, max(times, default=None))
 
 
-def _heir(ref: RunRef, now: dict[str, Members]) -> str | None:
-    """The run that now holds the trace of one that is gone: the first of them."""
-    heirs = (name for name, members in now.items() if any(n.trace_id == ref.trace_id for n in members.nodes))
-    return next(heirs, None)
+def _heir(refs: list[RunRef], now: dict[str, Members]) -> str | None:
+    """The run that now holds a trace of one that is gone: the first of them. Records without a trace name its place."""
+    traces = {ref.trace_id for ref in refs}
+    heirs = (name for name, members in now.items() if any(n.trace_id in traces for n in members.nodes))
+    named = (name for name, members in now.items() if places_of(members.nodes, ()) & traces)
+    return next(heirs, None) or next(named, None)

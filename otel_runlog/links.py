@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.duplicates import CLOCK_TOLERANCE_NS, may_be_same_call
-from otel_runlog.log_calls import logged_calls, places_of, sessions_of
+from otel_runlog.log_calls import logged_calls, places_of
 from otel_runlog.model import LogRecord, Step
 from otel_runlog.store.batch import CallSearch
 from otel_runlog.store.writer import StoreWriter
@@ -23,8 +23,9 @@ def linked_traces(writer: StoreWriter, nodes: Sequence[Node], logs: Sequence[Log
     nodes = [*nodes, *logged_calls(nodes, logs)]
     names = {n.given_run_id for n in nodes if n.given_run_id}
     found = writer.traces_of_runs(names) if names else set()
-    found |= places_of(nodes, logs)
-    conversations = {c for n in nodes if (c := conversation(n))} | sessions_of(nodes)
+    if places := places_of(nodes, logs):
+        found |= places | writer.traces_of_places(places)
+    conversations = {c for n in nodes if (c := conversation(n))}
     if conversations:
         found |= writer.traces_of_sessions(conversations)
     calls = [n for n in nodes if n.kind in MODEL_KINDS]

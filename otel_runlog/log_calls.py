@@ -6,17 +6,19 @@ model call of the same run, the record fills what that lacks (see logs) and make
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from otel_runlog.conventions._attrs import text
 from otel_runlog.conventions.log_events import CallEvent, call_event, place_named, place_of, run_key, span_of, tie_of
 from otel_runlog.log_content import encoded, mark_of
 from otel_runlog.model import LogRecord, StepKind
-from otel_runlog.tree import JOINING, MODEL_KINDS, Node, node_of_log
+from otel_runlog.tree import CALL_KINDS, JOINING, MODEL_KINDS, Node, node_of_log
 
 NOTE = "repaired: read from a log record, no span carries the call"
 SESSION = ("session.id", "conversation.id", "gen_ai.conversation.id")
+RESPONSE = ("gen_ai.response.id",)
 ID_DIGITS = 16
 _Told: TypeAlias = tuple[bytes, LogRecord, CallEvent]
 _Name: TypeAlias = tuple[str, str]
@@ -29,8 +31,7 @@ def logged_calls(nodes: Sequence[Node], logs: Iterable[LogRecord]) -> list[Node]
     told = _calls(logs)
     if not told:
         return []
-    carried = _Carried(nodes, logs)
-    return [_node(*call) for call in told if not carried.has(*call)]
+    return list(_nodes(told, _Carried(nodes, logs)))
 
 
 def places_of(nodes: Iterable[Node], logs: Iterable[LogRecord]) -> set[str]:
@@ -40,26 +41,26 @@ def places_of(nodes: Iterable[Node], logs: Iterable[LogRecord]) -> set[str]:
     return {place_named(*name) for name in names if name[0] in JOINING}
 
 
-def sessions_of(nodes: Iterable[Node]) -> set[str]:
-    """The sessions whose runs may hold what calls of log records belong to."""
-    return {n.own.session_id for n in nodes if n.logged and n.own and n.own.convention in JOINING and n.own.session_id}
-
-
 def _calls(logs: Iterable[LogRecord]) -> list[_Told]:
-    """Of several records that name one span as the call's, the last counts."""
+    """Of several records that name one span and one response, the last counts."""
     found: dict[object, _Told] = {}
     marked = ((mark_of(encoded(r)), r) for r in logs)
     for mark, record in sorted(marked, key=lambda mr: (mr[1].time_ns or mr[1].observed_ns or 0, mr[0])):
         event = call_event(record)
         if event is not None and place_of(record):
-            found[mark if event.run else (record.trace_id, record.span_id)] = (mark, record, event)
+            response = text(record.attributes, RESPONSE)
+            found[mark if event.run else (record.trace_id, record.span_id, response)] = (mark, record, event)
     return list(found.values())
 
 
 class _Carried:
-    """Which calls have spans here: by span, or, of a coding agent, by the runs whose calls are here at all."""
+    """Which calls have spans here: by span or response; of a coding agent, by the runs whose calls are here at all."""
 
     def __init__(self, nodes: Sequence[Node], logs: Iterable[LogRecord]) -> None:
+        calls = [n for n in nodes if n.kind in MODEL_KINDS]
+        self._calls = {(n.trace_id, n.span_id) for n in calls}
+        self._responses = {n.own.response_id for n in calls if n.own and n.own.response_id}
+        self._traces = {n.trace_id for n in calls}
         self._spans = {(n.trace_id, n.span_id) for n in nodes}
         self._runs = _runs_with_calls(nodes, logs)
         self._tools = {(n.own.convention, n.trace_id) for n in nodes if n.own and n.kind is StepKind.TOOL}
@@ -68,10 +69,23 @@ class _Carried:
         """Whether some span is the call's, or shows that its spans are sent."""
         place = (event.convention, str(place_of(record)))
         if not event.run:
-            return (str(record.trace_id), str(record.span_id)) in self._spans
+            return self._has_details(record)
         if place in self._runs or (event.is_tool and place in self._tools):
             return True
         return (event.convention, run_key(record, event)) in self._runs
+
+    def is_above(self, record: LogRecord) -> bool:
+        """Whether the span that the record names is here, and so is not the call's own."""
+        return (str(record.trace_id), str(record.span_id)) in self._spans
+
+    def _has_details(self, record: LogRecord) -> bool:
+        """Details may stand on a span that is no call; then the response tells, else whether calls are sent at all."""
+        if (str(record.trace_id), str(record.span_id)) in self._calls:
+            return True
+        response = text(record.attributes, RESPONSE)
+        if response is not None:
+            return response in self._responses
+        return self.is_above(record) and record.trace_id in self._traces
 
 
 def _runs_with_calls(nodes: Iterable[Node], logs: Iterable[LogRecord]) -> set[_Name]:
@@ -96,8 +110,15 @@ def _names_of(node: Node) -> Iterable[_Name]:
         yield from ((own.convention, name) for name in (own.native_run_id, own.session_id) if name)
 
 
-def _node(mark: bytes, record: LogRecord, event: CallEvent) -> Node:
-    span = span_of(record, event, mark.hex()[:ID_DIGITS])
-    node = node_of_log(span, event.agent, text(record.attributes, SESSION))
-    node.notes = (*node.notes, NOTE)
-    return node
+def _nodes(told: list[_Told], carried: _Carried) -> Iterator[Node]:
+    """A record's own span is the call's where nobody else names it; else the call is one of several below it."""
+    named = Counter((r.trace_id, r.span_id) for _, r, e in told if not e.run)
+    for mark, record, event in told:
+        if carried.has(mark, record, event):
+            continue
+        own = not event.run and named[record.trace_id, record.span_id] == 1 and not carried.is_above(record)
+        ids = (str(record.span_id), None) if own else (mark.hex()[:ID_DIGITS], record.span_id)
+        node = node_of_log(span_of(record, event, *ids), event.agent, text(record.attributes, SESSION))
+        if node.own is not None and node.kind in CALL_KINDS:
+            node.notes = (*node.notes, NOTE)
+            yield node

@@ -100,7 +100,7 @@ def _fill_details(nodes: Sequence[Node], records: list[LogRecord]) -> None:
 def _details(record: LogRecord) -> Reading | None:
     event = call_event(record) if DETAILS_EVENT in event_names(record) else None
     try:
-        return conventions.read(span_of(record, event, "")) if event else None
+        return conventions.read(span_of(record, event, "", None)) if event else None
     except Exception:  # noqa: BLE001  # whatever a hostile record does, the span stays as it is
         return None
 

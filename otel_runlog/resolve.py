@@ -52,12 +52,13 @@ class Resolver:
         self.entries: dict[Key, Entry] = {}
         self.starts: dict[tuple[str, str], set[int | None]] = {}
         self.replaced: list[Key] = []
+        self.outdone: list[bytes] = []
 
     def offer(self, span: Span, mark: bytes | None = None) -> Verdict:
         """Take a span in. `mark` is its digest, where it is known already.
 
         A span without end (a start record, a pending span) is superseded by its end. Where the end comes second its
-        key goes to `replaced`; of several without end one is kept.
+        key goes to `replaced`; of several without end one is kept. Of a conflict the loser's digest goes to `outdone`.
         """
         mark = digest(span) if mark is None else mark
         key = key_of(span)
@@ -76,6 +77,7 @@ class Resolver:
         if span.ended_ns is None:
             return Verdict.SUPERSEDED
         entry.seen.add(mark)
+        self.outdone.append(entry.digest if wins else mark)
         if wins:
             entry.span, entry.digest = span, mark
         return Verdict.CONFLICT

@@ -26,8 +26,10 @@ BYTES_PER_LOG = 200
 class TraceState:
     """One trace as far as it has come, or one place of log records without a trace. `knows_logs`: they are here."""
 
-    def __init__(self) -> None:
+    def __init__(self, trace_id: str) -> None:
+        self.trace_id = trace_id
         self.resolver = Resolver()
+        self._places: set[str] = set()
         self.size_bytes = BYTES_PER_SPAN
         self.knows_logs = True
         self._logs: list[LogRecord] = []
@@ -40,6 +42,12 @@ class TraceState:
         if verdict in (Verdict.STORED, Verdict.CONFLICT):
             self.size_bytes += BYTES_PER_SPAN + sum(len(v) for v in span.attributes.values() if isinstance(v, str))
         return verdict
+
+    def new_places(self, places: set[str]) -> list[tuple[str, str]]:
+        """The places where records of the trace's runs may be kept, with the trace; those told before are left out."""
+        new = sorted(places - self._places)
+        self._places.update(new)
+        return [(place, self.trace_id) for place in new]
 
     def offer_log(self, record: LogRecord) -> bool:
         """Take a log record in; False where it came before. Only what can fill a span, or stand for one, is kept."""
@@ -99,7 +107,7 @@ class Traces:
         known = writer.known_traces(missing) if missing else set()
         logged = writer.logged_traces(missing) if missing else set()
         for trace_id in missing:
-            self._states[trace_id] = state = TraceState()
+            self._states[trace_id] = state = TraceState(trace_id)
             state.knows_logs = trace_id not in logged
         for stored in writer.spans_of(known) if known else ():
             self._states[stored.span.trace_id].offer(stored.span, stored.digest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,18 +14,19 @@ from corpus import scenario
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from otel_runlog.door.loss_records import Loss, encode_losses
 from otel_runlog.journal.folder import journal_folder
 from otel_runlog.journal.layout import FOOTER_BYTES
 from otel_runlog.journal.writer import JournalWriter
 from otel_runlog.loader import Loader
-from otel_runlog.model import LogRecord, RunLog, RunStatus, Span
+from otel_runlog.model import Attributes, LogRecord, RunLog, RunStatus, Span
 from otel_runlog.otlp.export import encode_spans
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.pricing import PriceTable
 from otel_runlog.runs import project
 from otel_runlog.store.batch import Position
 from otel_runlog.store.reader import StoreReader
-from otel_runlog.testing import TraceBuilder
+from otel_runlog.testing import MS, START_NS, TraceBuilder
 
 PRICES = PriceTable.default()
 SCENARIOS = (
@@ -232,3 +234,30 @@ def _two_prompts(spans: list[Span]) -> list[Span]:
         session = span.attributes["gen_ai.conversation.id"]
         span.attributes = {**span.attributes, "gen_ai.prompt.name": f"{session}########{min(number, 1)}"}
     return spans
+
+
+def test_lost_spans_stand_in_the_books_where_nothing_else_came(tmp_path: Path) -> None:
+    db = tmp_path / "runs.duckdb"
+    journal = JournalWriter(journal_folder(db))
+    journal.append(Signal.LOGS, Encoding.PROTOBUF, 1, encode_losses([Loss("journal", 5, 7)], START_NS))
+    journal.close()
+    Loader(db, prices=PRICES).turn()
+    kept = books(db)
+    assert (kept["received"], kept["dropped"]) == (7, '{"journal":7}')
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_a_conflict_one_version_speaks(tmp_path: Path, order: tuple[int, int]) -> None:
+    def asked(text: str) -> Attributes:
+        said = json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}])
+        return {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.input.messages": said}
+
+    first = TraceBuilder().span("chat m", asked("the first version of a long question"), duration_ms=5)
+    assert first.ended_ns is not None
+    second = msgspec.structs.replace(
+        first, ended_ns=first.ended_ns + MS, attributes=asked("and the second version of it")
+    )
+    db = tmp_path / "runs.duckdb"
+    load(Loader(db, prices=PRICES), 1, [[first, second][i] for i in order])
+    with StoreReader(db) as reader:
+        assert reader.query("SELECT position, text FROM messages").rows == [(0, "and the second version of it")]

@@ -209,3 +209,57 @@ def test_every_event_of_the_table_is_kept_with_its_trace() -> None:
     for name, event in EVENTS.items():
         record = LogRecord(1, None, "a" * 32, "b" * 16, name, attributes={event.told[0]: "1"})
         assert fills(record)
+
+
+def test_a_duration_beyond_all_times_costs_nobody_anything() -> None:
+    [run] = project([], logs=[claude(**REQUEST, duration_ms="1e305")], prices=PRICES)
+    assert run.tokens.input_tokens == 10
+
+
+def test_a_record_of_a_call_inside_a_named_run_counts_once(tmp_path: Path) -> None:
+    t = TraceBuilder("gemini")
+    named: Attributes = {"runlog.run.id": "mine", "gen_ai.operation.name": "invoke_agent", "session.id": "outer"}
+    root = t.span("invoke_agent outer", named, scope="otel_runlog", duration_ms=180)
+    call: Attributes = {"gen_ai.operation.name": "llm_call", "gen_ai.request.model": "g", "gen_ai.prompt.name": "s#1"}
+    call |= {"gen_ai.conversation.id": "s", "gen_ai.usage.input_tokens": 13, "gen_ai.usage.output_tokens": 7}
+    t.span("llm_call", call, parent=root, duration_ms=80, scope="gemini-cli")
+    told: Attributes = {"event.name": "gemini_cli.api_response", "session.id": "s", "prompt_id": "s#1", "model": "g"}
+    told |= {"input_token_count": 13, "output_token_count": 7, "thoughts_token_count": 3}
+    logs, db = [LogRecord(time_ns=START_NS + 80 * MS, attributes=told)], tmp_path / "runs.duckdb"
+    load(Loader(db, prices=PRICES), 1, t.spans)
+    load(Loader(db, prices=PRICES), 2, [], logs)
+    want = {r.run_id: open_ended(r) for r in project(t.spans, logs=logs, prices=PRICES)}
+    assert {k: open_ended(r) for k, r in stored(db).items()} == want
+
+
+def test_details_on_a_span_that_is_no_call_are_calls() -> None:
+    t = TraceBuilder()
+    http = t.span("POST /chat", {"http.request.method": "POST"}, duration_ms=100)
+    logs = [details(http, START_NS + n * MS, n) for n in (10, 50)]
+    runs = project(t.spans, logs=logs, prices=PRICES)
+    assert sum(run.tokens.input_tokens or 0 for run in runs) == 60
+
+
+def details(span: Span, at_ns: int, number: int) -> LogRecord:
+    told: Attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "m",
+        "gen_ai.response.id": f"r{number}",
+    }
+    told |= {"gen_ai.usage.input_tokens": number, "gen_ai.usage.output_tokens": 1}
+    event = "gen_ai.client.inference.operation.details"
+    return LogRecord(at_ns, trace_id=span.trace_id, span_id=span.span_id, event_name=event, attributes=told)
+
+
+def test_the_name_of_a_run_of_records_without_a_trace_lives_on(tmp_path: Path) -> None:
+    db = tmp_path / "runs.duckdb"
+    load(Loader(db, prices=PRICES), 1, [], [codex("sse_event", 10, input_token_count="13", output_token_count="7")])
+    [before] = stored(db)
+    t = TraceBuilder()
+    turn = t.span("session_task.turn", {"turn.id": "t", "thread.id": CONVERSATION}, scope="codex_exec", duration_ms=50)
+    call: Attributes = {"model": "m", "gen_ai.usage.input_tokens": 13, "gen_ai.usage.output_tokens": 7}
+    t.span("try_run_sampling_request", call, parent=turn, start_ms=2, duration_ms=8, scope="codex_exec")
+    load(Loader(db, prices=PRICES), 2, t.spans)
+    [after] = stored(db)
+    with StoreReader(db) as reader:
+        assert reader.find(before) == after

@@ -8,9 +8,11 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from test_loader import load as load_by
 
 from otel_runlog.assemble import Assembler
 from otel_runlog.errors import StoreError
+from otel_runlog.loader import Loader
 from otel_runlog.maintenance import CompactReport, GcReport, compact, gc
 from otel_runlog.model import LogRecord
 from otel_runlog.pricing import PriceTable
@@ -19,7 +21,7 @@ from otel_runlog.store.batch import Batch, Position
 from otel_runlog.store.duckdb_store import DuckDBRunLogStore
 from otel_runlog.store.reader import StoreReader
 from otel_runlog.store.writer import StoreWriter
-from otel_runlog.testing import TraceBuilder
+from otel_runlog.testing import START_NS, TraceBuilder
 from otel_runlog.traces import Traces
 
 PRICES = PriceTable.load([], base=None)
@@ -202,3 +204,25 @@ def test_repriced_runs_keep_their_audit_through_compaction(db, tmp_path):
     assert compact(db).versions == 1
     assert answers(db) == before
     assert rows(db, "select cost_after from cost_changes") == [(Decimal("0.0012"),)]
+
+
+def test_gc_removes_old_records_that_name_no_trace(tmp_path):
+    db = tmp_path / "runs.duckdb"
+    loader = Loader(db, prices=PRICES)
+    load_by(loader, 1, [], [LogRecord(NOV_1, body="claude_code.user_prompt", attributes={"prompt": "a secret"})])
+    report = gc(db, dt.datetime.fromtimestamp(NOV_1 / 1e9 + 86_400, dt.UTC))
+    assert report.logs == 1
+    with StoreReader(db) as reader:
+        assert reader.query("SELECT count(*) FROM logs").rows == [(0,)]
+
+
+def test_a_loader_that_lives_on_forgets_what_gc_removed(tmp_path):
+    t, db = TraceBuilder(), tmp_path / "runs.duckdb"
+    root = t.agent("a")
+    t.span("chat m", {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 3}, parent=root, duration_ms=3)
+    loader = Loader(db, prices=PRICES)
+    load_by(loader, 1, t.spans)
+    gc(db, dt.datetime.fromtimestamp(START_NS / 1e9 + 86_400, dt.UTC))
+    load_by(loader, 2, [t.span("late", {}, parent=root, start_ms=2)])
+    with StoreReader(db) as reader:
+        assert reader.query("SELECT (SELECT count(*) FROM spans), (SELECT count(*) FROM steps)").rows == [(1, 0)]

@@ -194,17 +194,16 @@ def place_of(record: LogRecord) -> str | None:
     return place_named(event.convention, key) if event and key else None
 
 
-def span_of(record: LogRecord, event: CallEvent, span_id: str) -> Span:
+def span_of(record: LogRecord, event: CallEvent, span_id: str, parent_span_id: str | None) -> Span:
     """The span that would have said what the record says: it ended when the record was made."""
     a = {event.renamed.get(k, k): v for k, v in record.attributes.items()} | event.given
     ended_ns = record.time_ns or record.observed_ns
-    own = not event.run
-    if own:
+    if not event.run:
         a = {k: dump(v) if isinstance(v, list | dict) else v for k, v in (mapping(record.body) | a).items()}
     return Span(
         trace_id=place_of(record) or "",
-        span_id=str(record.span_id) if own else span_id,
-        parent_span_id=None if own else record.span_id,
+        span_id=span_id,
+        parent_span_id=parent_span_id,
         name=event.span_name
         or " ".join(filter(None, (text(a, (k,)) for k in (otel_genai.OPERATION, otel_genai.MODEL)))),
         started_ns=_started_ns(a, ended_ns),
@@ -219,9 +218,9 @@ def span_of(record: LogRecord, event: CallEvent, span_id: str) -> Span:
 
 def _started_ns(a: Attributes, ended_ns: int | None) -> int | None:
     took_ms = number(a.get("duration_ms"))
-    if ended_ns is None or took_ms is None or took_ms < 0:
+    if ended_ns is None or took_ms is None or not 0 <= took_ms * 1_000_000 < ended_ns:
         return ended_ns
-    return max(ended_ns - int(took_ms * 1_000_000), 1)
+    return ended_ns - int(took_ms * 1_000_000)
 
 
 def _error(a: Attributes) -> str:

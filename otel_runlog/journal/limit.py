@@ -19,6 +19,8 @@ from otel_runlog.journal.reader import read_segment
 LET_GO_BYTES = layout.HEADER_BYTES + layout.FOOTER_BYTES
 """How long a segment is that was let go."""
 
+PIECE_BYTES = 1 << 20
+
 logger = logging.getLogger("otel_runlog")
 
 
@@ -55,12 +57,15 @@ def _size_bytes(folder: Path) -> int:
 
 def let_go(segment: Segment) -> int:
     """Put a segment's number of records in its place, in one step; returns that number."""
-    records = read_segment(segment.path).sequence or 0
     with segment.path.open("rb") as file:
         head = file.read(layout.HEADER_BYTES)
+        file.seek(-layout.FOOTER_BYTES, os.SEEK_END)
+        end = file.read()
     header = layout.unpack_header(head)
     if header is None or header.version > layout.VERSION:
         return 0  # damaged or newer: kept
+    footer = layout.unpack_footer(end, 0, header.seed)
+    records = footer.records if footer else _count(segment.path)
     rest = layout.pack_footer(header.seed, layout.Footer(records, 0, let_go=True))
     temporary = segment.path.with_suffix(f".{os.getpid()}{TEMPORARY_SUFFIX}")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
@@ -70,3 +75,12 @@ def let_go(segment: Segment) -> int:
         os.close(fd)
     temporary.rename(segment.path)
     return records
+
+
+def _count(path: Path) -> int:
+    """The records of a segment whose writer was killed; a piece at a time, on the application's thread."""
+    offset, sequence, more = 0, None, True
+    while more:
+        read = read_segment(path, offset, sequence=sequence, max_bytes=PIECE_BYTES)
+        offset, sequence, more = read.offset, read.sequence, read.more
+    return sequence or 0

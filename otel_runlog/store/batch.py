@@ -125,6 +125,8 @@ class Batch(msgspec.Struct, kw_only=True):
         cleared: run_ids that are no longer open, and not closed either.
         superseded: (run_id, version) of closed runs that no longer count.
         aliases: (old run_id, run_id) of runs that got another id.
+        places: (place, trace_id): the trace has spans of a run whose records are kept in the place.
+        outdone: (trace_id, span_id, digest) of versions of spans that lost a conflict.
         books: What became of the spans received.
         positions: How far each source is loaded with this batch.
     """
@@ -140,5 +142,7 @@ class Batch(msgspec.Struct, kw_only=True):
     cleared: list[str] = []
     superseded: list[tuple[str, int]] = []
     aliases: list[tuple[str, str]] = []
+    places: list[tuple[str, str]] = []
+    outdone: list[tuple[str, str, bytes]] = []
     books: list[BookEntry] = []
     positions: list[Position] = []

@@ -97,7 +97,11 @@ class MaintenanceStore:
         with self._transaction():
             self._store.rows("gc_pick_lone", {"before_ns": before_ns})
             taken = self._take(delete=delete)
+            age: dict[str, object] = {"before_ns": before_ns}
+            [(placeless,)] = cast("list[tuple[int]]", self._store.rows("gc_count_placeless", age))
+            taken = msgspec.structs.replace(taken, logs=taken.logs + placeless)
             if delete:
+                self._store.rows("gc_delete_placeless", age)
                 self._store.rows("gc_delete_texts")
         return taken
 
@@ -106,6 +110,7 @@ class MaintenanceStore:
         taken = Collected(*cast("tuple[Any, ...]", counts))
         if delete and any(msgspec.structs.astuple(taken)):
             self._store.rows("gc_delete")
+            self._store.rows("gc_tell")
         return taken
 
     @contextlib.contextmanager

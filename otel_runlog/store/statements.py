@@ -5,7 +5,14 @@ from __future__ import annotations
 import functools
 from importlib import resources
 
-SCHEMA_SCRIPTS = ("001_tables", "002_log_places", "003_segment_ends", "004_message_places", "005_cost_changes")
+SCHEMA_SCRIPTS = (
+    "001_tables",
+    "002_log_places",
+    "003_segment_ends",
+    "004_message_places",
+    "005_cost_changes",
+    "006_places_and_versions",
+)
 """Schema versions in order: the n-th script takes a store from version n-1 to n. Scripts that shipped never change."""
 
 VIEWS = (
@@ -25,7 +32,7 @@ VIEWS = (
 )
 """The views, in the order in which they can be created."""
 
-VIEWS_VERSION = 5
+VIEWS_VERSION = 6
 """Goes up with every change of a view: the next opening for writing creates all views anew."""
 
 

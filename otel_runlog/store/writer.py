@@ -43,6 +43,8 @@ _LOGGED = ("trace_id", "span_id", "direction", "origin", "place", "position", "r
 _CONTENTS = ("content_id", "text", "bytes")
 _SUPERSEDED = ("run_id", "version")
 _ALIASES = ("old_run_id", "run_id")
+_PLACES = ("place", "trace_id")
+_OUTDONE = ("trace_id", "span_id", "digest")
 _BOOKS = ("source", "counter", "reason", "spans")
 _POSITIONS = ("segment", "byte_offset", "next_sequence", "ended", "damaged")
 
@@ -139,6 +141,10 @@ class StoreWriter:
         found = self._store.rows("traces_of_runs", {"run_ids": sorted(set(run_ids))})
         return {str(trace_id) for (trace_id,) in found}
 
+    def traces_of_places(self, places: Iterable[str]) -> set[str]:
+        """The traces with spans of the runs whose records are kept in these places."""
+        return {str(trace_id) for (trace_id,) in self._store.rows("traces_of_places", {"places": sorted(set(places))})}
+
     def traces_of_sessions(self, session_ids: Iterable[str]) -> set[str]:
         """The traces that the steps of the sessions' runs come from."""
         found = self._store.rows("traces_of_sessions", {"session_ids": sorted(set(session_ids))})
@@ -227,6 +233,8 @@ class _Tables:
     def append_books(self, batch: Batch) -> None:
         self._append("superseded", _SUPERSEDED, batch.superseded)
         self._append("run_aliases", _ALIASES, batch.aliases)
+        self._append("trace_places", _PLACES, batch.places)
+        self._append("outdone_spans", _OUTDONE, batch.outdone)
         self._append("book_entries", _BOOKS, (row for entry in batch.books for row in rows.pack_book(entry)))
         self._append("positions", _POSITIONS, map(msgspec.structs.astuple, batch.positions))
 

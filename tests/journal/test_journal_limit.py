@@ -7,6 +7,7 @@ from journalled import balanced_books, calls, write
 
 from otel_runlog.doctor import examine
 from otel_runlog.journal import DamageKind, JournalWriter, journal_folder, read_segment, segments
+from otel_runlog.journal.layout import FOOTER_BYTES
 from otel_runlog.journal.limit import LET_GO_BYTES, keep_below
 from otel_runlog.loader import Loader
 from otel_runlog.otlp.export import encode_spans
@@ -76,3 +77,16 @@ def test_a_writer_looks_at_the_limit_whenever_it_begins_a_segment(db):
     book = balanced_books(db)
     assert book.stored > 0
     assert (book.received, book.stored + book.dropped["journal_full"]) == (30, 30)
+
+
+def test_a_segment_that_was_closed_says_itself_how_many_go(db, monkeypatch):
+    paths = [write(db, calls(3, f"trace {n}"))[1] for n in range(2)]
+    monkeypatch.setattr("otel_runlog.journal.limit.read_segment", None)  # 60 MB of it took 0.4 s of the application
+    assert keep_below(paths[0].parent, 0) == 6
+
+
+def test_a_segment_of_a_killed_writer_is_counted_piece_by_piece(db, monkeypatch):
+    path = write(db, calls(9))[1]
+    path.write_bytes(path.read_bytes()[:-FOOTER_BYTES])
+    monkeypatch.setattr("otel_runlog.journal.limit.PIECE_BYTES", 1)
+    assert keep_below(path.parent, 0) == 9

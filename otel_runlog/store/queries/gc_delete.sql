@@ -13,3 +13,5 @@ DELETE FROM stored_logs WHERE coalesce(place, trace_id) IN (SELECT trace_id FROM
 DELETE FROM stored_messages WHERE trace_id IN (SELECT trace_id FROM gone_traces);
 DELETE FROM logged_messages WHERE trace_id IN (SELECT trace_id FROM gone_traces);
 DELETE FROM stored_scores WHERE trace_id IN (SELECT trace_id FROM gone_traces);
+DELETE FROM trace_places WHERE trace_id IN (SELECT trace_id FROM gone_traces);
+DELETE FROM outdone_spans WHERE trace_id IN (SELECT trace_id FROM gone_traces);

@@ -15,6 +15,7 @@ carrying AS NOT MATERIALIZED (
         ON s.trace_id = n.trace_id
         AND s.span_id = n.span_id
         AND (s.started_ns IS NULL OR n.started_ns IS NULL OR s.started_ns = n.started_ns)
+    ANTI JOIN outdone_spans AS o ON s.trace_id = o.trace_id AND s.span_id = o.span_id AND s.digest = o.digest
     WHERE s.messages IS NOT NULL
 ),
 carried AS NOT MATERIALIZED (

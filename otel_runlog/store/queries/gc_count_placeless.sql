@@ -1,0 +1,3 @@
+-- Log records that belong to no trace and no run, prompts among them.
+SELECT count(*) FROM stored_logs
+WHERE coalesce(place, trace_id) IS NULL AND coalesce(time_ns, observed_ns, received_ns) < $before_ns;
