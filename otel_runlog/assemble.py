@@ -6,6 +6,7 @@ or a call; project; then write what changed, superseding what it replaces (rule 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from otel_runlog.conventions.log_events import place_of
 from otel_runlog.conventions.reading import SpanMessages
 from otel_runlog.drops import drop_of, tells_drop
+from otel_runlog.errors import RunLogError
 from otel_runlog.links import linked_traces
 from otel_runlog.llm_io import StepMessages, messages_of, previews_of
 from otel_runlog.log_calls import places_of
@@ -37,6 +39,8 @@ from otel_runlog.store.batch import (
 from otel_runlog.store.places import SpanMessage, pack_messages
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.traces import Traces
+
+logger = logging.getLogger("otel_runlog")
 
 
 class Assembler:
@@ -92,7 +96,7 @@ class Assembler:
         self._traces.load_logs(self._writer, with_logs | changed)
         changed |= self._sort_logs(batch)
         if changed:
-            self._add_runs(batch, changed, known)
+            self._add_runs_in_any_case(batch, changed, known)
         self._traces.trim()
         batch.books = self.books
         return batch
@@ -154,7 +158,26 @@ class Assembler:
             batch.scores += scores_of_record(log.record)
         return changed
 
-    def _add_runs(self, batch: Batch, changed: set[str], known: set[str]) -> None:
+    def _add_runs_in_any_case(self, batch: Batch, changed: set[str], known: set[str]) -> None:
+        """A bug of ours costs the runs of the traces that show it until it is mended: their spans are stored."""
+        try:
+            self._add_runs(batch, changed, known)
+        except RunLogError:
+            raise
+        except Exception:
+            logger.exception("some traces cannot be projected; trying one by one")
+            batch.closed, batch.open, batch.superseded, batch.cleared, batch.aliases = [], [], [], [], []
+            done = set[str]()
+            for trace_id in sorted(changed):
+                try:
+                    done |= set() if trace_id in done else self._add_runs(batch, {trace_id}, known)
+                except RunLogError:
+                    raise
+                except Exception:
+                    logger.exception("trace %s is stored and makes no run: please report this", trace_id)
+
+    def _add_runs(self, batch: Batch, changed: set[str], known: set[str]) -> set[str]:
+        """Project the traces with all that they are linked to; returns which traces that were."""
         traces, refs = self._widen(changed, known)
         before = _Before(refs, {r.run_id: r.version for r in refs if not r.is_open}, bool(traces & known), self._writer)
         states = [self._traces[t] for t in sorted(traces)]
@@ -163,6 +186,7 @@ class Assembler:
         messages = StepMessages({k: v for s in states for k, v in s.spans().items()}, logs, self._read)
         projected = project_nodes(nodes, self._prices, logs=logs)
         _write_runs(batch, projected, before, messages)
+        return traces
 
     def _widen(self, changed: set[str], known: set[str]) -> tuple[set[str], list[RunRef]]:
         """The traces to project together, and the runs that the store has of them.

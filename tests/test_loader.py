@@ -23,10 +23,11 @@ from otel_runlog.model import Attributes, LogRecord, RunLog, RunStatus, Span
 from otel_runlog.otlp.export import encode_spans
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.pricing import PriceTable
-from otel_runlog.runs import project
+from otel_runlog.runs import project, project_nodes
 from otel_runlog.store.batch import Position
 from otel_runlog.store.reader import StoreReader
 from otel_runlog.testing import MS, START_NS, TraceBuilder
+from otel_runlog.tree import Node
 
 PRICES = PriceTable.default()
 SCENARIOS = (
@@ -261,3 +262,23 @@ def test_of_a_conflict_one_version_speaks(tmp_path: Path, order: tuple[int, int]
     load(Loader(db, prices=PRICES), 1, [[first, second][i] for i in order])
     with StoreReader(db) as reader:
         assert reader.query("SELECT position, text FROM messages").rows == [(0, "and the second version of it")]
+
+
+@pytest.mark.fault(10)
+def test_a_trace_that_cannot_be_projected_costs_no_other_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    traces, db = [TraceBuilder(f"trace {n}") for n in range(3)], tmp_path / "runs.duckdb"
+    for t in traces:
+        t.span("chat m", {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}, parent=t.agent("a"))
+    bad = traces[1].trace_id
+
+    def failing(nodes: Sequence[Node], *arguments: object, **options: object) -> object:
+        assert not any(n.trace_id == bad for n in nodes), "a bug"
+        return project_nodes(nodes, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("otel_runlog.assemble.project_nodes", failing)
+    load(Loader(db, prices=PRICES), 1, [s for t in traces for s in t.spans])
+    assert {run.trace_id for run in stored(db).values()} == {traces[0].trace_id, traces[2].trace_id}
+    assert books(db)["stored"] == 6
+    assert f"trace {bad} is stored and makes no run" in caplog.text
