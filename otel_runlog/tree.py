@@ -17,8 +17,9 @@ from otel_runlog import conventions
 from otel_runlog.conventions._attrs import dump, items, text
 from otel_runlog.conventions._errors import Failure, failure
 from otel_runlog.conventions._fields import session, user
+from otel_runlog.conventions._index import shape_of
 from otel_runlog.conventions.reading import Reading
-from otel_runlog.model import Attributes, Span, StepKind
+from otel_runlog.model import Attributes, Resource, Span, StepKind
 
 REMOTE_KNOWN, REMOTE_PARENT = 0x100, 0x300
 """OTLP span flags: bit 8 says that bit 9 is known, bit 9 that the parent is remote (OTLP 1.11, SpanFlags)."""
@@ -35,7 +36,9 @@ BY_CONVERSATION = frozenset({"gemini_cli"})
 """Those of them whose traces do not all have that id."""
 RUN_SCOPE = "otel_runlog"
 """The scope of the span that `otel_runlog.run` opens."""
-LABEL_PREFIX = "runlog.label."
+OWN_PREFIX, LABEL_PREFIX = "runlog.", "runlog.label."
+OTHER_TAGS = "tag.tags"
+"""OpenInference's name for tags."""
 RUN_ATTRIBUTES = ("runlog.launch.id", "runlog.replay_of", "runlog.fork_of", "runlog.fork_at")
 PROCESS_ATTRIBUTES = ("service.name", "service.instance.id", "host.name", "process.pid")
 MODEL_KINDS = frozenset({StepKind.LLM, StepKind.EMBEDDING})
@@ -61,10 +64,7 @@ class Node(msgspec.Struct, eq=False):
     ended_ns: int | None = None
     flags: int = 0
     scope: str = ""
-    service: str | None = None
-    service_version: str | None = None
-    environment: str | None = None
-    process: tuple[str | None, ...] = ()
+    resource: Resource = Resource()
     failed: bool = False
     cancelled: bool = False
     error_message: str | None = None
@@ -92,6 +92,27 @@ class Node(msgspec.Struct, eq=False):
     def kind(self) -> StepKind | None:
         """The step's kind; None where no convention reads the span."""
         return self.reading.kind if self.reading else None
+
+    @property
+    def service(self) -> str | None:
+        """The resource's service.name."""
+        return self.resource.text("service.name")
+
+    @property
+    def service_version(self) -> str | None:
+        """The resource's service.version."""
+        return self.resource.text("service.version")
+
+    @property
+    def environment(self) -> str | None:
+        """The resource's deployment environment, by its name of today or its older one."""
+        return self.resource.text("deployment.environment.name") or self.resource.text("deployment.environment")
+
+    @property
+    def process(self) -> tuple[str | None, ...]:
+        """What the resource says of the process, in the order of PROCESS_ATTRIBUTES."""
+        told = map(self.resource.attributes.get, PROCESS_ATTRIBUTES)
+        return tuple(str(value) if value is not None else None for value in told)
 
     @property
     def start(self) -> int:
@@ -126,16 +147,19 @@ class Node(msgspec.Struct, eq=False):
 
 def node_of(span: Span) -> Node:
     """Read a span through its convention. Reading errors of ours must not cost the span: it then is no step, noted."""
+    shape = shape_of(span.attributes)
     try:
-        reading, notes = conventions.read(span), span.repairs
+        reading, notes = conventions.read(span, shape), span.repairs
     except Exception as error:  # noqa: BLE001  # whatever a hostile attribute does, the span stays
         reading, notes = None, (*span.repairs, f"repaired: unreadable by its convention ({type(error).__name__})")
-    return _node(span, reading, notes)
+    node = _node(span, reading, notes)
+    if shape.starting(OWN_PREFIX) or OTHER_TAGS in span.attributes:
+        _read_own(node, span.attributes)
+    return node
 
 
 def _node(span: Span, reading: Reading | None, notes: tuple[str, ...]) -> Node:
-    a, resource, says = span.attributes, span.resource, reading or failure(span)
-    named = text(a, (RUN_ID,))
+    says = reading or failure(span)
     return Node(
         trace_id=span.trace_id,
         span_id=span.span_id,
@@ -146,32 +170,29 @@ def _node(span: Span, reading: Reading | None, notes: tuple[str, ...]) -> Node:
         ended_ns=span.ended_ns,
         flags=span.flags,
         scope=span.scope.name,
-        service=span.service,
-        service_version=resource.text("service.version"),
-        environment=resource.text("deployment.environment.name") or resource.text("deployment.environment"),
-        process=tuple(str(v) if v is not None else None for v in map(resource.attributes.get, PROCESS_ATTRIBUTES)),
+        resource=span.resource,
         failed=says.failed,
         cancelled=says.cancelled,
         error_message=span.status_message or _error(says),
-        session_id=reading.session_id if reading else session(a),
-        user_id=reading.user_id if reading else user(a),
-        given_run_id=named or _joining_id(reading),
-        joins=named is None,
+        session_id=reading.session_id if reading else session(span.attributes),
+        user_id=reading.user_id if reading else user(span.attributes),
+        given_run_id=_joining_id(reading),
+        joins=True,
         own=reading,
         reading=reading,
-        labels=_labels(a),
-        tags=tuple(str(t) for t in items(a.get("runlog.tags") or a.get("tag.tags"))),
-        run_attributes={k: a[k] for k in RUN_ATTRIBUTES if k in a},
         dropped=span.dropped_attributes_count + span.dropped_events_count + span.dropped_links_count,
         notes=notes,
         children=[],
     )
 
 
-def _labels(attributes: Attributes) -> dict[str, str]:
-    if LABEL_PREFIX not in "\n".join(attributes):  # most spans have none, and asking each name takes five times as long
-        return {}
-    return {k.removeprefix(LABEL_PREFIX): dump(v) for k, v in attributes.items() if k.startswith(LABEL_PREFIX)}
+def _read_own(node: Node, a: Attributes) -> None:
+    """What `otel_runlog.run` and other attributes of ours say; few spans have any."""
+    named = text(a, (RUN_ID,))
+    node.given_run_id, node.joins = named or node.given_run_id, named is None
+    node.labels = {k.removeprefix(LABEL_PREFIX): dump(v) for k, v in a.items() if k.startswith(LABEL_PREFIX)}
+    node.tags = tuple(str(t) for t in items(a.get("runlog.tags") or a.get(OTHER_TAGS)))
+    node.run_attributes = {k: a[k] for k in RUN_ATTRIBUTES if k in a}
 
 
 def _error(says: Reading | Failure) -> str | None:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from otel_runlog import conventions
+from otel_runlog.conventions._index import Shape
 from otel_runlog.model import Span
 from otel_runlog.testing import TraceBuilder
 from otel_runlog.tree import link, nearest_above, node_of
@@ -130,7 +131,7 @@ def test_nearest_above_skips_what_is_not_wanted() -> None:
 
 
 def test_a_span_that_cannot_be_read_stays_and_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(span: Span) -> None:
+    def broken(span: Span, _shape: Shape) -> None:
         raise KeyError(span.name)
 
     monkeypatch.setattr(conventions, "read", broken)

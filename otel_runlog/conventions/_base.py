@@ -8,8 +8,8 @@ from otel_runlog.conventions import _fields as f
 from otel_runlog.conventions._attrs import text
 from otel_runlog.conventions._content import CUT, presences, state
 from otel_runlog.conventions._errors import failure
-from otel_runlog.conventions._index import Found, first_text
-from otel_runlog.conventions._names import INDEX
+from otel_runlog.conventions._index import Found, shape_of
+from otel_runlog.conventions._names import INDEX, TEXTS
 from otel_runlog.conventions._usage import normal_form, raw_counters
 from otel_runlog.conventions._vocabularies import Vocabulary
 from otel_runlog.conventions.reading import Reading
@@ -34,33 +34,25 @@ def read_common(
     content_fields: tuple[str, str] = GENERIC,
 ) -> Reading:
     """Read every field that needs no knowledge of the convention beyond its token vocabularies."""
-    found = INDEX.gather(span.attributes)
-    counters = raw_counters(span.attributes, vocabularies)
+    shape = shape_of(span.attributes)
+    found = INDEX.gather(span.attributes, shape)
+    counters = raw_counters(span.attributes, vocabularies, shape)
     usage = normal_form(counters, cache_outside=cache_outside, reasoning_outside=reasoning_outside)
     wrong = failure(span)
     reading = Reading(
-        convention=convention,
-        kind=kind,
-        agent=first_text(found, "agent"),
-        provider=first_text(found, "provider"),
-        request_model=first_text(found, "request_model"),
-        response_model=first_text(found, "response_model"),
-        response_id=first_text(found, "response_id"),
+        convention,
+        kind,
         usage=usage.usage,
         reported_usd=f.reported_cost(found),
-        service_tier=first_text(found, "service_tier"),
-        requested_tier=first_text(found, "requested_tier"),
         session_id=f.session_of(found),
         user_id=f.user_of(found),
-        native_run_id=first_text(found, "native_run"),
         failed=wrong.failed,
         cancelled=wrong.cancelled,
         error_type=wrong.type,
         error_message=wrong.message,
-        tool_name=first_text(found, "tool_name"),
-        tool_call_id=first_text(found, "tool_call_id"),
         warnings=usage.warnings,
         notes=usage.notes,
+        **TEXTS.texts(span.attributes, shape),  # type: ignore[arg-type]  # all of its fields are texts of a reading
     )
     if kind in MODEL_KINDS:
         _read_call(reading, span, found, refused=wrong.refused)

@@ -52,7 +52,7 @@ INNER_PARAMS: dict[str, tuple[str, ...]] = {
 }
 """The same inside OpenInference's llm.invocation_parameters; `reasoning` of the Responses API holds an effort."""
 
-FIELDS: dict[str, tuple[str, ...]] = {
+TEXT_FIELDS: dict[str, tuple[str, ...]] = {
     "agent": ("gen_ai.agent.name", "agent.name"),
     "provider": ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system", "ai.model.provider"),
     "request_model": (
@@ -69,6 +69,24 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "llm.model_name",
     ),
     "response_id": ("gen_ai.response.id", "ai.response.id"),
+    "service_tier": (
+        "openai.response.service_tier",
+        "gen_ai.openai.response.service_tier",
+        "anthropic.response.service_tier",
+        "gen_ai.response.service_tier",
+    ),
+    "requested_tier": (
+        "openai.request.service_tier",
+        "gen_ai.openai.request.service_tier",
+        "gen_ai.request.service_tier",
+    ),
+    "native_run_id": ("gen_ai.agent.call.id", "gcp.vertex.agent.invocation_id"),
+    "tool_name": ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name"),
+    "tool_call_id": ("gen_ai.tool.call.id", "gen_ai.tool.call_id", "ai.toolCall.id", "tool.id"),
+}
+"""Of these the first that is a text is read; they are called as in `Reading`."""
+
+FIELDS: dict[str, tuple[str, ...]] = {
     "session": (
         "gen_ai.conversation.id",
         "session.id",
@@ -95,20 +113,6 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "llm.user",
     ),
     "metadata": ("metadata",),
-    "native_run": ("gen_ai.agent.call.id", "gcp.vertex.agent.invocation_id"),
-    "tool_name": ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name"),
-    "tool_call_id": ("gen_ai.tool.call.id", "gen_ai.tool.call_id", "ai.toolCall.id", "tool.id"),
-    "service_tier": (
-        "openai.response.service_tier",
-        "gen_ai.openai.response.service_tier",
-        "anthropic.response.service_tier",
-        "gen_ai.response.service_tier",
-    ),
-    "requested_tier": (
-        "openai.request.service_tier",
-        "gen_ai.openai.request.service_tier",
-        "gen_ai.request.service_tier",
-    ),
     "cost": (
         "llm.cost.total",
         "gen_ai.usage.cost",
@@ -171,5 +175,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
     **PARAMS,
 }
+"""Whatever else a reading needs."""
+TEXTS = Index(TEXT_FIELDS)
 INDEX = Index(FIELDS)
 INNER_INDEX = Index(INNER_PARAMS)

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from otel_runlog.conventions._attrs import whole
+from otel_runlog.conventions._index import Shape, shape_of
 from otel_runlog.conventions._vocabularies import CLAUDE_CODE, Vocabulary
-from otel_runlog.model import Attributes, AttrValue, Usage
+from otel_runlog.model import Attributes, Usage
 
 __all__ = ["CLAUDE_CODE", "Counters", "Normalised", "Vocabulary", "normal_form", "raw_counters"]
 
@@ -23,24 +23,15 @@ class Counters(msgspec.Struct):
     total: int | None = None
 
 
-def raw_counters(attributes: Attributes, vocabularies: Iterable[Vocabulary]) -> Counters:
+def raw_counters(attributes: Attributes, vocabularies: Iterable[Vocabulary], shape: Shape | None = None) -> Counters:
     """The counters of the first vocabulary that has an input or an output count."""
+    shape = shape or shape_of(attributes)
     for vocabulary in vocabularies:
-        found = vocabulary.index.gather(attributes)
-        if not found:
-            continue
-        counts = {field: n for field, values in found.items() if (n := _count(values)) is not None}
+        counts = vocabulary.index.counts(attributes, shape)
         total = counts.pop("total_tokens", None)
         if "input_tokens" in counts or "output_tokens" in counts:
             return Counters(Usage(**counts), total)
     return Counters(Usage())
-
-
-def _count(values: list[AttrValue]) -> int | None:
-    for value in values:
-        if (n := whole(value)) is not None:
-            return n
-    return None
 
 
 class Normalised(msgspec.Struct):
@@ -59,6 +50,8 @@ def normal_form(counters: Counters, *, cache_outside: bool = False, reasoning_ou
     A total that no reading explains is a warning and is never priced (langfuse and phoenix lost money on it).
     """
     usage, total = counters.usage, counters.total
+    if not usage:
+        return Normalised(usage)
     notes: list[str] = []
     if cache_outside or _cache_is_outside(usage, total):
         if not cache_outside:

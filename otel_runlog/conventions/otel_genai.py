@@ -9,6 +9,7 @@ from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import text
 from otel_runlog.conventions._base import MODEL_KINDS, read_common
 from otel_runlog.conventions._genai_messages import genai_messages
+from otel_runlog.conventions._index import shape_of
 from otel_runlog.conventions._vocabularies import GENAI, LLM_OLD, OPENINFERENCE
 from otel_runlog.conventions.reading import Reading, SpanMessages
 from otel_runlog.model import Attributes, Span, StepKind
@@ -32,13 +33,7 @@ TRANSPORT = (
 
 def matches(span: Span) -> bool:
     """Any gen_ai.* attribute."""
-    return has_prefix(span.attributes, "gen_ai.")
-
-
-def has_prefix(attributes: Attributes, prefix: str) -> bool:
-    """Whether any name starts with `prefix`. Asked of every span: joined, 22 names take a third of the time."""
-    names = "\n".join(attributes)
-    return names.startswith(prefix) or f"\n{prefix}" in names
+    return bool(shape_of(span.attributes).starting("gen_ai."))
 
 
 def kind(span: Span, declared: StepKind | None = None) -> StepKind | None:

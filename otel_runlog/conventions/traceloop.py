@@ -13,11 +13,12 @@ from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import text
 from otel_runlog.conventions._base import read_common
 from otel_runlog.conventions._genai_messages import genai_messages, shown
+from otel_runlog.conventions._index import shape_of
 from otel_runlog.conventions._messages import value_of
 from otel_runlog.conventions._tool_values import arguments_of, call_id_in, result_of
 from otel_runlog.conventions._vocabularies import GENAI, LLM_OLD
-from otel_runlog.conventions.otel_genai import has_prefix, name_parts
 from otel_runlog.conventions.otel_genai import kind as genai_kind
+from otel_runlog.conventions.otel_genai import name_parts
 from otel_runlog.conventions.reading import Reading, SpanMessages
 from otel_runlog.model import Span, StepKind
 
@@ -43,7 +44,7 @@ def matches(span: Span) -> bool:
     scope = span.scope
     if SCOPE.match(scope.name) and (VERSION.match(scope.version) or not OFFICIAL.fullmatch(scope.name)):
         return True
-    return has_prefix(span.attributes, "traceloop.")
+    return bool(shape_of(span.attributes).starting("traceloop."))
 
 
 def read(span: Span) -> Reading | None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from otel_runlog import conventions
 from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import parsed, whole
-from otel_runlog.conventions._names import INDEX
+from otel_runlog.conventions._names import INDEX, TEXTS
 from otel_runlog.conventions._vocabularies import CLAUDE_CODE, GENAI, LLM_OLD, OPENINFERENCE, PYDANTIC_ROLLUP, VERCEL
 from otel_runlog.model import AttrValue, Scope, Span, SpanEvent, StepKind
 
@@ -41,7 +41,7 @@ OTHER_NAMES = (
     *("llm.tools.0.tool.json_schema", "new_context", "response.model_output", "success", "error.type", "error"),
     *("llm.openai.choices", "llm.openai.messages", "model_request_parameters", "agent_name", "ai.response.toolCalls"),
 )
-NAMES = sorted({*INDEX, *OTHER_NAMES, *itertools.chain(*(v.index for v in VOCABULARIES))})
+NAMES = sorted({*INDEX, *TEXTS, *OTHER_NAMES, *itertools.chain(*(v.index for v in VOCABULARIES))})
 WORDS = sorted({*_kinds.OPERATION, *_kinds.OPENINFERENCE, *_kinds.VERCEL, *_kinds.CLAUDE_CODE, *_kinds.TRACELOOP})
 SCOPES = (
     *("", "ai", "gen_ai", "pydantic-ai", "com.anthropic.sdk.python", "com.anthropic.claude_code.tracing", "litellm"),
@@ -136,6 +136,21 @@ def test_any_span_is_read_without_raising_and_no_number_is_invented(span) -> Non
         assert count is None or count in there or count in sums
     first = reading.time_to_first_token_ms
     assert first is None or math.isfinite(first)
+
+
+def first_that_matches(span):
+    return next((c for c in conventions.CONVENTIONS if c.matches(span)), None)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(SPANS)
+def test_the_convention_is_the_first_that_matches(span) -> None:
+    assert conventions.convention_of(span) is first_that_matches(span)
+
+
+def test_the_convention_of_every_real_span_is_the_first_that_matches() -> None:
+    for span in (s for name in all_names() for s in scenario(name).spans()):
+        assert conventions.convention_of(span) is first_that_matches(span), span.name
 
 
 def test_every_kind_a_table_names_is_one() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_runlog import conventions
-from otel_runlog.conventions._names import FIELDS, INDEX
+from otel_runlog.conventions._names import FIELDS, INDEX, TEXT_FIELDS, TEXTS
 from otel_runlog.conventions._usage import Counters, normal_form, raw_counters
 from otel_runlog.conventions._vocabularies import CLAUDE_CODE, GENAI, LLM_OLD, OPENINFERENCE, PYDANTIC_ROLLUP, VERCEL
 from otel_runlog.model import Attributes, Usage
@@ -131,8 +131,8 @@ def test_a_preferred_name_wins_in_any_order_of_the_attributes(name) -> None:
 def test_no_name_stands_in_two_fields() -> None:
     for vocabulary in VOCABULARIES.values():
         assert len(set(vocabulary.index)) == len(list(vocabulary.index))
-    names = [n for names in FIELDS.values() for n in names]
-    assert len(names) == len(set(names)) == len(list(INDEX))
+    names = [n for names in (*FIELDS.values(), *TEXT_FIELDS.values()) for n in names]
+    assert len(names) == len(set(names)) == len([*INDEX, *TEXTS])
 
 
 TOKENS = st.none() | st.integers(0, 10**6)
