@@ -26,7 +26,7 @@ from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import Key, Verdict, key_of
 from otel_runlog.runs import project_nodes
 from otel_runlog.scores import scores_of_record, scores_of_span
-from otel_runlog.span import digest
+from otel_runlog.span import digest_of, neutral_form
 from otel_runlog.store.batch import (
     Batch,
     BookEntry,
@@ -39,6 +39,7 @@ from otel_runlog.store.batch import (
 from otel_runlog.store.places import SpanMessage, pack_messages
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.traces import Traces
+from otel_runlog.tree import Node, is_joining
 
 logger = logging.getLogger("otel_runlog")
 
@@ -102,17 +103,19 @@ class Assembler:
         return batch
 
     def _book(self, source: str) -> BookEntry:
-        return self._books.setdefault(source, BookEntry(source))
+        if source not in self._books:
+            self._books[source] = BookEntry(source)
+        return self._books[source]
 
     def _sort_spans(self, batch: Batch) -> set[str]:
         """Offer every span to its trace; returns the traces that changed."""
         changed: set[str] = set()
         started: dict[Key, StoredSpan] = {}
         for source, received_ns, span in self._spans:
-            mark, book = digest(span), self._book(source)
-            state = self._traces[span.trace_id]
+            form, book = neutral_form(span), self._book(source)
+            mark, state = digest_of(form), self._traces[span.trace_id]
             fresh = key_of(span) not in state.resolver.entries
-            verdict = state.offer(span, mark)
+            verdict = state.offer(span, mark, len(form))
             setattr(book, verdict, getattr(book, verdict) + 1)
             if verdict in (Verdict.DUPLICATE, Verdict.SUPERSEDED):
                 continue
@@ -122,22 +125,23 @@ class Assembler:
                 _supersede(state.resolver.replaced.pop(), started, batch, book)
             if verdict is Verdict.CONFLICT:
                 batch.outdone.append((span.trace_id, span.span_id, state.resolver.outdone.pop()))
-            batch.places += state.new_places(places_of([state.node(span)], ()))
+            node = state.node(span)
+            if is_joining(node):
+                batch.places += state.new_places(places_of([node], ()))
             stored = StoredSpan(span, mark, received_ns, source)
             if span.ended_ns is None:
                 started[key_of(span)] = stored
             else:
-                stored.messages = self._places_of_messages(span)
+                stored.messages = self._places_of_messages(span, node)
                 batch.spans.append(stored)
                 batch.scores += scores_of_span(span)
         batch.start_records = list(started.values())
         return changed
 
-    def _places_of_messages(self, span: Span) -> str | None:
-        own = self._traces[span.trace_id].node(span).own
-        if own is None:
+    def _places_of_messages(self, span: Span, node: Node) -> str | None:
+        if node.own is None:
             return None
-        found = self._read[id(span)] = messages_of(span, own.convention)  # spans live as long as the batch
+        found = self._read[id(span)] = messages_of(span, node.own.convention)  # spans live as long as the batch
         return pack_messages(_spoken(found), span.attributes)
 
     def _sort_logs(self, batch: Batch) -> set[str]:

@@ -50,7 +50,8 @@ class Resolver:
 
     def __init__(self) -> None:
         self.entries: dict[Key, Entry] = {}
-        self.starts: dict[tuple[str, str], set[int | None]] = {}
+        self._ids: set[tuple[str, str]] = set()
+        self._reused: set[tuple[str, str]] = set()
         self.replaced: list[Key] = []
         self.outdone: list[bytes] = []
 
@@ -65,7 +66,7 @@ class Resolver:
         entry = self.entries.get(key)
         if entry is None:
             self.entries[key] = Entry(span, mark, {mark})
-            self.starts.setdefault(key[:2], set()).add(span.started_ns)
+            self._count_start(key)
             return Verdict.STORED
         if mark in entry.seen:
             return Verdict.DUPLICATE
@@ -82,21 +83,27 @@ class Resolver:
             entry.span, entry.digest = span, mark
         return Verdict.CONFLICT
 
+    def _count_start(self, key: Key) -> None:
+        ids = key[:2]
+        if ids in self._ids:
+            self._reused.add(ids)
+        self._ids.add(ids)
+
     def reuses_id(self, span: Span) -> bool:
         """Whether another span with these ids started at another time (a seeded id generator)."""
-        return len(self.starts.get((span.trace_id, span.span_id), ())) > 1
+        return bool(self._reused) and (span.trace_id, span.span_id) in self._reused
 
-    def spans(self) -> list[Span]:
+    def spans(self) -> dict[Key, Span]:
         """The winners, each noting what it won against."""
-        return [self._noted(e) for e in self.entries.values()]
+        return {key: self._noted(entry) for key, entry in self.entries.items()}
 
     def _noted(self, entry: Entry) -> Span:
-        notes = entry.span.repairs
+        span, notes = entry.span, entry.span.repairs
         if len(entry.seen) > 1:
-            notes += (f"conflict: {len(entry.seen)} versions of span {entry.span.span_id}, the last to end is shown",)
-        if self.reuses_id(entry.span):
-            notes += (f"id_reuse: span id {entry.span.span_id} was used again for another span",)
-        return entry.span if notes is entry.span.repairs else msgspec.structs.replace(entry.span, repairs=notes)
+            notes += (f"conflict: {len(entry.seen)} versions of span {span.span_id}, the last to end is shown",)
+        if self.reuses_id(span):
+            notes += (f"id_reuse: span id {span.span_id} was used again for another span",)
+        return span if notes is span.repairs else msgspec.structs.replace(span, repairs=notes)
 
 
 def resolve(spans: Iterable[Span]) -> list[Span]:
@@ -104,4 +111,4 @@ def resolve(spans: Iterable[Span]) -> list[Span]:
     resolver = Resolver()
     for span in spans:
         resolver.offer(span)
-    return resolver.spans()
+    return list(resolver.spans().values())

@@ -39,26 +39,38 @@ DIGEST_BYTES = 16
 
 
 def digest(span: Span) -> bytes:
-    """The sha256 of what makes two deliveries of a span the same one (DESIGN, rule 3).
-
-    Name, kind, end, status, attributes (in any order), events and links count. Resource, scope, flags, trace state and
-    dropped counts do not: a Collector may change them on the way.
+    """The sha256 of what makes two deliveries of a span the same one (DESIGN, rule 3): of its neutral form.
 
     Returns:
         The first 16 bytes of it, equal for one span whether it came as protobuf, as JSON or from the SDK. Only spans of
         the same ids and start are compared; the other half would cost 16 bytes a span on disk that nothing compresses.
     """
-    neutral = (
-        span.name,
-        span.kind,
-        span.ended_ns,
-        span.status_code,
-        span.status_message,
-        span.attributes,
-        [(event.time_ns, event.name, event.attributes) for event in span.events],
-        [(link.trace_id, link.span_id, link.attributes) for link in span.links],
+    return digest_of(neutral_form(span))
+
+
+def digest_of(form: bytes) -> bytes:
+    """The digest of the span that has that neutral form."""
+    return hashlib.sha256(form).digest()[:DIGEST_BYTES]
+
+
+def neutral_form(span: Span) -> bytes:
+    """What makes two deliveries of a span the same one, as bytes.
+
+    Name, kind, end, status, attributes (in any order), events and links count. Resource, scope, flags, trace state and
+    dropped counts do not: a Collector may change them on the way.
+    """
+    return _DIGEST_ENCODER.encode(
+        (
+            span.name,
+            span.kind,
+            span.ended_ns,
+            span.status_code,
+            span.status_message,
+            span.attributes,
+            [(event.time_ns, event.name, event.attributes) for event in span.events],
+            [(link.trace_id, link.span_id, link.attributes) for link in span.links],
+        )
     )
-    return hashlib.sha256(_DIGEST_ENCODER.encode(neutral)).digest()[:DIGEST_BYTES]
 
 
 def from_sdk(span: ReadableSpan, *, start_record: bool = False) -> Span:

@@ -13,6 +13,7 @@ from otel_runlog.log_content import encoded, mark_of
 from otel_runlog.logs import fills
 from otel_runlog.model import LogRecord, Span
 from otel_runlog.resolve import Key, Resolver, Verdict, key_of
+from otel_runlog.span import neutral_form
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.tree import Node, node_of
 
@@ -35,12 +36,14 @@ class TraceState:
         self._logs: list[LogRecord] = []
         self._log_marks: set[bytes] = set()
         self._nodes: dict[Key, tuple[Span, Node]] = {}
+        self._is_known = False
 
-    def offer(self, span: Span, mark: bytes) -> Verdict:
-        """Take a span in, and say what it is; see `Resolver.offer`."""
+    def offer(self, span: Span, mark: bytes, size_bytes: int) -> Verdict:
+        """Take a span in, and say what it is; see `Resolver.offer`. `size_bytes`: of its neutral form."""
         verdict = self.resolver.offer(span, mark)
         if verdict in (Verdict.STORED, Verdict.CONFLICT):
-            self.size_bytes += BYTES_PER_SPAN + sum(len(v) for v in span.attributes.values() if isinstance(v, str))
+            self.size_bytes += BYTES_PER_SPAN + size_bytes
+            self._is_known = False
         return verdict
 
     def new_places(self, places: set[str]) -> list[tuple[str, str]]:
@@ -72,13 +75,17 @@ class TraceState:
 
     def nodes(self) -> list[Node]:
         """A node for each distinct span; those whose span did not change since are not read again."""
-        nodes: dict[Key, tuple[Span, Node]] = {}
-        for span in self.resolver.spans():
-            key = key_of(span)
-            known = self._nodes.get(key)
-            nodes[key] = known if known is not None and known[0] == span else (span, node_of(span))
-        self._nodes = nodes
-        return [node for _, node in nodes.values()]
+        if not self._is_known:
+            spans = self.resolver.spans()
+            self._nodes = {key: self._node(key, span) for key, span in spans.items()}
+            self._is_known = True
+        return [node for _, node in self._nodes.values()]
+
+    def _node(self, key: Key, span: Span) -> tuple[Span, Node]:
+        known = self._nodes.get(key)
+        if known is not None and (known[0] is span or known[0] == span):
+            return known
+        return span, node_of(span)
 
     def spans(self) -> dict[Key, Span]:
         """The spans behind the nodes."""
@@ -110,7 +117,8 @@ class Traces:
             self._states[trace_id] = state = TraceState(trace_id)
             state.knows_logs = trace_id not in logged
         for stored in writer.spans_of(known) if known else ():
-            self._states[stored.span.trace_id].offer(stored.span, stored.digest)
+            size_bytes = len(neutral_form(stored.span))
+            self._states[stored.span.trace_id].offer(stored.span, stored.digest, size_bytes)
         for trace_id in sorted(wanted):
             self._states.move_to_end(trace_id)
         return known | logged | (wanted - missing)

@@ -247,6 +247,11 @@ def link(nodes: Iterable[Node]) -> list[Node]:
     return tops
 
 
+def is_joining(node: Node) -> bool:
+    """Whether the node's convention names runs that are many traces."""
+    return node.own is not None and node.own.convention in JOINING
+
+
 def conversation(node: Node) -> str | None:
     """The conversation that may tie a node's trace to other traces of a run."""
     own = node.own

@@ -6,6 +6,7 @@ Forms and their versions: facts/semconv, sections 4 and 5.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from otel_runlog.conventions._attrs import items, mapping, parsed
 from otel_runlog.conventions._content import DETAILS_EVENT, MARKERS
@@ -30,6 +31,8 @@ EVENT_ROLES = {
 }
 """Events of OTel GenAI 1.28 to 1.36, one a message; `gen_ai.choice` alone is of the answer."""
 CHOICE = "gen_ai.choice"
+TEXTS_REMEMBERED, MAX_CHARS_REMEMBERED = 64, 32_768
+"""How many instructions and tool definitions are remembered, which an agent sends with each call, and how long ones."""
 OLD_EVENTS = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.completion": "gen_ai.completion"}
 """Events before 1.28, and the attribute that holds their text."""
 
@@ -49,7 +52,7 @@ def from_attributes(a: Attributes) -> SpanMessages:
     """The messages in gen_ai.* attributes, of a span or of an event that copies them."""
     system, given = split_system(_input(a))
     return SpanMessages(
-        system=messages_of(shown(a.get("gen_ai.system_instructions")), "system") or system,
+        system=_instructions(a) or system,
         input=given,
         output=_output(a),
         tools=_tools(a),
@@ -81,9 +84,30 @@ def _output(a: Attributes) -> Messages:
     return tuple(message(m, "assistant") for m in flat) or messages_of(shown(a.get("gen_ai.completion")), "assistant")
 
 
+def _instructions(a: Attributes) -> Messages:
+    told = shown(a.get("gen_ai.system_instructions"))
+    if isinstance(told, str) and len(told) <= MAX_CHARS_REMEMBERED:
+        return _instructions_in(told)
+    return messages_of(told, "system")
+
+
 def _tools(a: Attributes) -> Messages:
-    found = items(a.get("gen_ai.tool.definitions"))
-    return dumped(found or unflatten(a, "llm.request.functions."), "tool")
+    told = a.get("gen_ai.tool.definitions")
+    if isinstance(told, str) and len(told) <= MAX_CHARS_REMEMBERED:
+        found = _tools_in(told)
+    else:
+        found = dumped(items(told), "tool")
+    return found or dumped(unflatten(a, "llm.request.functions."), "tool")
+
+
+@lru_cache(TEXTS_REMEMBERED)
+def _instructions_in(told: str) -> Messages:
+    return messages_of(told, "system")
+
+
+@lru_cache(TEXTS_REMEMBERED)
+def _tools_in(told: str) -> Messages:
+    return dumped(items(told), "tool")
 
 
 def _from_span_events(span: Span) -> SpanMessages:

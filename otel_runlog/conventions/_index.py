@@ -14,8 +14,8 @@ from otel_runlog.model import Attributes, AttrValue
 
 Found: TypeAlias = dict[str, list[AttrValue]]
 """The values of each field that a span carries, the preferred name's first."""
-MAX_CHARS = 4_096
-"""Shapes with longer names altogether are not remembered: nobody may fill the memory with them."""
+MAX_NAMES, MAX_CHARS = 128, 4_096
+"""Shapes of more names, or of longer ones altogether, are not remembered: nobody may fill the memory with them."""
 SHAPES_REMEMBERED = 512
 
 
@@ -55,8 +55,7 @@ class Shape:
 
 def shape_of(attributes: Attributes) -> Shape:
     """The shape of some attributes, the same object for the same names in the same order."""
-    joined = "\n".join(attributes)
-    if len(joined) <= MAX_CHARS:
+    if len(attributes) <= MAX_NAMES and len(joined := "\n".join(attributes)) <= MAX_CHARS:
         shape = _common_shape(joined)
         if len(shape.names) == len(attributes):  # else there are line ends in names
             return shape

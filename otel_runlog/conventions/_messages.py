@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from otel_runlog.conventions._attrs import dump, items, parsed
+from otel_runlog.conventions._index import shape_of
 from otel_runlog.model import Attributes, AttrValue, Message
 
 MESSAGE_KEYS = frozenset({"role", "parts", "content", "tool_calls"})
@@ -45,12 +46,16 @@ Messages = tuple[Message, ...]
 def part_text(part: AttrValue, depth: int = 0) -> str:
     """What a person reads of one part: its text, a tool's result, else the part as JSON without its type."""
     if isinstance(part, list) and depth < MAX_DEPTH:
-        return "\n".join(t for t in (part_text(p, depth + 1) for p in part) if t)
+        return _lines([part_text(p, depth + 1) for p in part])
     if not isinstance(part, dict):
         return "" if part is None else dump(part)
     if part.get("type") == "text" and isinstance(said := part.get("content"), str):
         return said  # what nearly all parts are: a quarter of the time of asking everything
     return _object_text(_bare(part), depth)
+
+
+def _lines(texts: list[str]) -> str:
+    return "\n".join(filter(None, texts))
 
 
 def _object_text(part: Attributes, depth: int) -> str:
@@ -92,9 +97,10 @@ def message(value: AttrValue, role: str = "user") -> Message:
     if not MESSAGE_KEYS & value.keys():
         return Message(TYPE_ROLES.get(str(value.get("type")), role), part_text(value), raw)
     parts = value.get("parts")
-    texts = [part_text(parts if isinstance(parts, list) else _content(value.get("content")))]
-    texts += [part_text(call) for call in items(value.get("tool_calls"))]
-    return Message(_role(value, parts or value.get("content"), role), "\n".join(t for t in texts if t), raw)
+    said = part_text(parts if isinstance(parts, list) else _content(value.get("content")))
+    if calls := value.get("tool_calls"):
+        said = _lines([said, *map(part_text, items(calls))])
+    return Message(_role(value, parts or value.get("content"), role), said, raw)
 
 
 def _role(value: Attributes, parts: AttrValue, default: str) -> str:
@@ -124,7 +130,7 @@ def messages_of(value: AttrValue, role: str = "user") -> Messages:
     if value in (None, "", [], {}):
         return ()
     if isinstance(value, list):
-        return tuple(message(v, role) for v in value)
+        return tuple([message(v, role) for v in value])
     return (message(value, role),)
 
 
@@ -141,19 +147,17 @@ def value_of(value: AttrValue, role: str) -> Messages:
 
 def split_system(messages: Messages) -> tuple[Messages, Messages]:
     """The instructions in a list of messages, and the rest."""
-    system = tuple(m for m in messages if m.role in SYSTEM_ROLES)
-    return system, tuple(m for m in messages if m.role not in SYSTEM_ROLES) if system else messages
+    system = tuple([m for m in messages if m.role in SYSTEM_ROLES])
+    return system, tuple([m for m in messages if m.role not in SYSTEM_ROLES]) if system else messages
 
 
-def unflatten(attributes: Mapping[str, AttrValue], prefix: str) -> list[Attributes]:
+def unflatten(attributes: Attributes, prefix: str) -> list[Attributes]:
     """Objects written as `prefix.N.key.key...`, in order of N (indices may have gaps, facts/semconv section 4)."""
     found: dict[int, Attributes] = {}
-    for key, value in attributes.items():
-        if not key.startswith(prefix):
-            continue
+    for key in shape_of(attributes).starting(prefix):
         index, _, rest = key[len(prefix) :].partition(".")
         if _is_index(index):
-            _set(found.setdefault(int(index), {}), rest.split(".", MAX_DEPTH), value)
+            _set(found.setdefault(int(index), {}), rest.split(".", MAX_DEPTH), attributes[key])
     return [{k: _lists(v) for k, v in found[i].items()} for i in sorted(found)]
 
 
@@ -182,4 +186,4 @@ def _lists(value: AttrValue, depth: int = 0) -> AttrValue:
 
 def dumped(values: Iterable[AttrValue], role: str) -> Messages:
     """Values that are no messages (tool definitions) as messages of `role`, JSON inside strings parsed for reading."""
-    return tuple(Message(role, dump(parsed(v)), dump(v)) for v in values)
+    return tuple([Message(role, dump(parsed(v)), dump(v)) for v in values])
