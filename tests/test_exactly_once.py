@@ -157,5 +157,5 @@ class ExactlyOnce(RuleBasedStateMachine):
 
 TestExactlyOnce = pytest.mark.fault(19, 20, 51)(ExactlyOnce.TestCase)
 TestExactlyOnce.settings = settings(
-    max_examples=25, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=12, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck)
 )

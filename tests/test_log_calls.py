@@ -109,7 +109,7 @@ def test_a_result_says_that_a_tool_failed_where_its_span_does_not() -> None:
     assert run.status is RunStatus.COMPLETED
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.permutations(range(7)), st.lists(st.integers(0, 7), max_size=3))
 def test_spans_take_over_from_records_in_the_store_whatever_comes_first(order: list[int], cuts: list[int]) -> None:
     spans = codex_spans()

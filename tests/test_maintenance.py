@@ -71,7 +71,7 @@ def db(tmp_path):
     return tmp_path / "runs.duckdb"
 
 
-@settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate],
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate],
           suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(pieces=st.lists(st.tuples(st.integers(1, 3), st.booleans()), min_size=1, max_size=6))
 def test_compaction_changes_no_answer(pieces, tmp_path_factory):

@@ -359,7 +359,7 @@ def test_no_attribute_costs_a_span_or_the_applications_peace(tmp_path, found):
 @pytest.mark.slow
 @pytest.mark.fault(23)
 @pytest.mark.timeout(900)
-@settings(max_examples=1_500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs)
 def test_no_attribute_of_very_many_does(tmp_path_factory, found):
     db = tmp_path_factory.mktemp("fuzz") / "f.duckdb"

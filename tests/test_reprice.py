@@ -198,7 +198,7 @@ CALLS = st.lists(
 
 
 @settings(
-    max_examples=8,
+    max_examples=4,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -141,10 +141,15 @@ class StoreReader:
         return {"run_ids": [run_id for run_id, _ in picked], "from_ns": from_ns, "limit": None, "offset": 0}
 
     def _steps_of_run(self, run: rows.Record) -> list[Step]:
-        """The steps of one run, looked for in its time. A first step that is not there started before its run did."""
+        """The steps of one run, looked for in its time.
+
+        A first step that is not there started before its run did; among steps whose start nobody knows that cannot be
+        seen.
+        """
         run_id, bounds = str(run["run_id"]), {name: run[name] for name in ("run_id", "started_ns", "last_ns")}
         steps = [rows.unpack_step(record) for record in self._store.records("steps_of_run", bounds)]
-        return steps if steps and steps[0].step_index == 1 else self._steps_of([run_id])[run_id]
+        is_whole = steps and steps[0].step_index == 1 and all(step.started_ns is not None for step in steps)
+        return steps if is_whole else self._steps_of([run_id])[run_id]
 
     def _steps_of(self, run_ids: Sequence[str]) -> defaultdict[str, list[Step]]:
         steps: defaultdict[str, list[Step]] = defaultdict(list)

@@ -146,3 +146,12 @@ def test_steps_that_began_before_their_run_are_found_too(db, run, step):
         writer.append(Batch(closed=[RunVersion(run(steps=(early, timeless, late)), last_ns=noon_ns + 10_000_000_000)]))
     with StoreReader(db) as reader:
         assert [found.span_id for found in reader.run("a1" * 16).steps] == ["61" * 8, "62" * 8, "63" * 8]
+
+
+def test_a_step_before_its_run_is_found_where_another_has_no_start(db, run, step):
+    timeless = step(span_id="61" * 8, step_index=1, started_ns=None)
+    early = step(span_id="62" * 8, step_index=2, started_ns=1_000)
+    with StoreWriter(db) as writer:
+        writer.append(Batch(closed=[RunVersion(run(steps=(timeless, early)), last_ns=2_000)]))
+    with StoreReader(db) as reader:
+        assert [found.span_id for found in reader.run("a1" * 16).steps] == ["61" * 8, "62" * 8]
