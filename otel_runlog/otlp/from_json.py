@@ -195,8 +195,8 @@ def _span(item: object, around: _Around) -> Span:
         status_code=_enum(span.status.code, STATUS_CODES, notes),
         status_message=span.status.message,
         attributes=_attributes(span.attributes, notes),
-        events=tuple(_event(event, notes) for event in span.events),
-        links=tuple(_link(link, notes) for link in span.links),
+        events=tuple([_event(event, notes) for event in span.events]),
+        links=tuple([_link(link, notes) for link in span.links]),
         scope=around.scope,
         resource=around.resource,
         trace_state=span.trace_state,
@@ -250,7 +250,12 @@ def _record(item: object, around: _Around) -> LogRecord:
 
 
 def _attributes(pairs: Iterable[JsonKeyValue], notes: list[str], depth: int = 0) -> Attributes:
-    return {pair.key: _value(pair.value, notes, depth) for pair in pairs}
+    return {
+        pair.key: value.string_value  # most values are texts
+        if (value := pair.value) is not None and value.string_value is not None
+        else _value(value, notes, depth)
+        for pair in pairs
+    }
 
 
 def _value(value: JsonAnyValue | None, notes: list[str], depth: int = 0) -> AttrValue:

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
+from google.protobuf.message_factory import GetMessageClass  # type: ignore[import-untyped]
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.logs.v1 import logs_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
@@ -26,6 +28,30 @@ MAX_SPANS_PER_REQUEST = 1_000_000
 """Spans or records; 64 MiB hold 33 million empty ones."""
 MAX_ITEMS_PER_SPAN = 100_000
 """Attributes, events, links and values of one span or record: 2 bytes each on the wire, some 200 once parsed."""
+
+
+SHORT_BYTES = 128
+"""Pairs of at most so many bytes are remembered once read."""
+
+
+def _with_raw_attributes(kind: type[Parsed]) -> type[Parsed]:
+    """A type that is the same on the wire, with its attributes left as bytes (remembered pairs take half the time)."""
+    file = FileDescriptorProto(name=f"otel_runlog/{kind.DESCRIPTOR.name}.proto", package="otel_runlog", syntax="proto3")
+    file.dependency.append(kind.DESCRIPTOR.file.name)
+    made = file.message_type.add()
+    kind.DESCRIPTOR.CopyToProto(made)
+    made.ClearField("nested_type")  # its fields name those of the original
+    made.ClearField("enum_type")
+    attributes = next(field for field in made.field if field.name == "attributes")
+    attributes.type = FieldDescriptorProto.TYPE_BYTES
+    attributes.ClearField("type_name")
+    pool = kind.DESCRIPTOR.file.pool
+    pool.AddSerializedFile(file.SerializeToString())
+    return cast("type[Parsed]", GetMessageClass(pool.FindMessageTypeByName(f"otel_runlog.{made.name}")))
+
+
+_RawSpan = _with_raw_attributes(trace_pb2.Span)
+_RawLogRecord = _with_raw_attributes(logs_pb2.LogRecord)
 
 
 class _Around(NamedTuple):
@@ -132,9 +158,11 @@ def _check_items(data: bytes, name: str) -> None:
 
 def _span(data: bytes, around: _Around) -> Span:
     notes = list(around.notes)
-    message = _parse(trace_pb2.Span, data, "Span", notes)
+    message = _parse(_RawSpan, data, "Span", notes)
     items.check_ids(message.trace_id, message.span_id)
     started_ns, ended_ns = clean_times(message.start_time_unix_nano, message.end_time_unix_nano, notes)
+    attributes = _read_raw(message, notes)
+    events, links = message.events, message.links
     return Span(
         trace_id=message.trace_id.hex(),
         span_id=message.span_id.hex(),
@@ -145,9 +173,9 @@ def _span(data: bytes, around: _Around) -> Span:
         ended_ns=ended_ns,
         status_code=message.status.code,
         status_message=message.status.message,
-        attributes=_attributes(message.attributes),
-        events=tuple(_event(event, notes) for event in message.events),
-        links=tuple(_link(link) for link in message.links),
+        attributes=attributes,
+        events=tuple([_event(event, notes) for event in events]) if events else (),
+        links=tuple(map(_link, links)) if links else (),
         scope=around.scope,
         resource=around.resource,
         trace_state=message.trace_state,
@@ -177,7 +205,8 @@ def _link(link: trace_pb2.Span.Link) -> SpanLink:
 
 def _record(data: bytes, around: _Around) -> LogRecord:
     notes = list(around.notes)
-    message = _parse(logs_pb2.LogRecord, data, "LogRecord", notes)
+    message = _parse(_RawLogRecord, data, "LogRecord", notes)
+    attributes = _read_raw(message, notes)
     return LogRecord(
         time_ns=clean_ns(message.time_unix_nano, "time", notes) or None,
         observed_ns=clean_ns(message.observed_time_unix_nano, "observed time", notes) or None,
@@ -187,7 +216,7 @@ def _record(data: bytes, around: _Around) -> LogRecord:
         severity_number=message.severity_number,
         severity_text=message.severity_text,
         body=_value(message.body),
-        attributes=_attributes(message.attributes),
+        attributes=attributes,
         scope=around.scope,
         resource=around.resource,
         flags=message.flags,
@@ -196,8 +225,31 @@ def _record(data: bytes, around: _Around) -> LogRecord:
     )
 
 
-def _attributes(pairs: Iterable[KeyValue], depth: int = 0) -> Attributes:
+def _read_raw(message: trace_pb2.Span | logs_pb2.LogRecord, notes: list[str]) -> Attributes:
+    """The attributes of a message that has them as bytes."""
+    found: Attributes = {}
+    for raw in cast("Iterable[bytes]", message.attributes):
+        try:
+            key, value = (_short_pair(raw) if len(raw) <= SHORT_BYTES else None) or _pair(KeyValue.FromString(raw))
+        except DecodeError:
+            key, value = _pair(_parse(KeyValue, raw, "KeyValue", notes))
+        found[key] = value
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _short_pair(raw: bytes) -> tuple[str, AttrValue] | None:
+    """Most pairs come again and again. None: a list or a map, which no two spans may share."""
+    key, value = _pair(KeyValue.FromString(raw))
+    return None if isinstance(value, list | dict) else (key, value)
+
+
+def _pair(pair: KeyValue) -> tuple[str, AttrValue]:
     # Most values are texts, and asking for the text first is cheaper than asking which one it is.
+    return pair.key, pair.value.string_value or _value(pair.value)
+
+
+def _attributes(pairs: Iterable[KeyValue], depth: int = 0) -> Attributes:
     return {pair.key: pair.value.string_value or _value(pair.value, depth) for pair in pairs}
 
 

@@ -274,6 +274,27 @@ def test_invalid_utf8_in_a_json_body_is_repaired():
     assert (span.name, span.repairs) == ("b\ufffd", ("repaired: lone surrogates replaced by U+FFFD",))
 
 
+def test_spans_share_no_lists_and_maps_of_their_attributes():
+    pairs = [
+        KeyValue(key="list", value=AnyValue(array_value={"values": [{"string_value": "stop"}]})),
+        KeyValue(key="map", value=AnyValue(kvlist_value={"values": [{"key": "k", "value": {"int_value": 1}}]})),
+    ]
+    body = request_of(*[message(attributes=pairs).SerializeToString()] * 2)
+    first, second = read_traces(body, Encoding.PROTOBUF).spans
+    assert first.attributes == second.attributes == {"list": ["stop"], "map": {"k": 1}}
+    assert first.attributes["list"] is not second.attributes["list"]
+    assert first.attributes["map"] is not second.attributes["map"]
+
+
+@pytest.mark.parametrize("text", ["short", "long" * 100])
+def test_invalid_utf8_in_one_attribute_is_repaired_there(text):
+    broken = field(1, b"key\xff") + field(2, field(1, text.encode() + b"\xff"))
+    span = message(attributes=[KeyValue(key="b", value=AnyValue(int_value=7))]).SerializeToString()
+    [read] = read_traces(request_of(span + field(9, broken)), Encoding.PROTOBUF).spans
+    assert read.attributes == {"b": 7, "key\ufffd": f"{text}\ufffd"}
+    assert read.repairs == ("repaired: invalid UTF-8 replaced by U+FFFD",)
+
+
 def test_a_resource_and_a_scope_that_are_broken_cost_no_span():
     body = request_of(
         message(name="a").SerializeToString(), resource=field(1, nested(1000)), scope=field(1, b"lib\xff")
