@@ -6,49 +6,57 @@ from decimal import Decimal
 
 import msgspec
 
+from otel_runlog.counting import sum_of
 from otel_runlog.duplicates import Duplicates
 from otel_runlog.model import AgentUsage, Step, Usage
 from otel_runlog.steps import agent_of
-from otel_runlog.tree import CALL_KINDS, Node
+from otel_runlog.tree import CALL_KINDS, FROM_THE_TOP, Node
 
 UNNAMED = "(unnamed)"
 
 
-class _Sum(msgspec.Struct):
-    usage: Usage = Usage()
-    cost_usd: Decimal | None = None
+class _Parts(msgspec.Struct):
+    """What is to be added up."""
 
-    def add(self, usage: Usage, cost_usd: Decimal | None) -> None:
-        self.usage += usage
-        if cost_usd is not None:
-            self.cost_usd = (self.cost_usd or Decimal(0)) + cost_usd
+    usages: list[Usage] = []
+    costs_usd: list[Decimal] = []
+
+    def extend(self, others: _Parts) -> None:
+        self.usages += others.usages
+        self.costs_usd += others.costs_usd
+
+    @property
+    def cost_usd(self) -> Decimal | None:
+        return sum(self.costs_usd, Decimal(0)) if self.costs_usd else None
 
 
 class _Agent(msgspec.Struct):
     parent: str | None
     depth: int
     calls: int
-    own: _Sum
-    inclusive: _Sum
+    own: _Parts
+    inclusive: _Parts
 
 
 def agents_of(nodes: list[Node], steps: list[Step], top: str | None, duplicates: Duplicates) -> tuple[AgentUsage, ...]:
     """Own and inclusive figures, the root's agent (`top`) first. Own figures over all agents add up to the run's."""
     top = top or UNNAMED
     found = {top: _new(None, 0)}
-    for node in sorted(nodes, key=lambda n: (n.depth, n.order)):
+    for node in sorted(nodes, key=FROM_THE_TOP):
         _meet(agent_of(node, duplicates) or top, node, found, top)
     for step in steps:
         if step.counted:
             agent = found[step.agent or top]
             agent.calls += step.kind in CALL_KINDS
-            agent.own.add(step.usage, step.cost.usd)
+            agent.own.usages.append(step.usage)
+            if step.cost.usd is not None:
+                agent.own.costs_usd.append(step.cost.usd)
     _sum_up(found)
     return tuple(_figures(name, found[name]) for name in sorted(found, key=lambda n: found[n].depth))
 
 
 def _new(parent: str | None, depth: int) -> _Agent:
-    return _Agent(parent, depth, 0, _Sum(), _Sum())
+    return _Agent(parent, depth, 0, _Parts(), _Parts())
 
 
 def _meet(name: str, node: Node, found: dict[str, _Agent], top: str) -> None:
@@ -66,11 +74,12 @@ def _meet(name: str, node: Node, found: dict[str, _Agent], top: str) -> None:
 def _sum_up(found: dict[str, _Agent]) -> None:
     """Add every agent's own figures to its own inclusive ones, and these to its parent's: the deepest first."""
     for agent in sorted(found.values(), key=lambda a: -a.depth):
-        agent.inclusive.add(agent.own.usage, agent.own.cost_usd)
+        agent.inclusive.extend(agent.own)
         if agent.parent is not None:
-            found[agent.parent].inclusive.add(agent.inclusive.usage, agent.inclusive.cost_usd)
+            found[agent.parent].inclusive.extend(agent.inclusive)
 
 
 def _figures(name: str, a: _Agent) -> AgentUsage:
     own, inclusive = a.own, a.inclusive
-    return AgentUsage(name, a.parent, a.depth, a.calls, own.usage, own.cost_usd, inclusive.usage, inclusive.cost_usd)
+    usages = sum_of(own.usages), sum_of(inclusive.usages)
+    return AgentUsage(name, a.parent, a.depth, a.calls, usages[0], own.cost_usd, usages[1], inclusive.cost_usd)

@@ -17,7 +17,7 @@ from otel_runlog.conventions.reading import Reading
 from otel_runlog.duplicates import Duplicates
 from otel_runlog.model import Content, Cost, CostStatus, StepKind, Usage
 from otel_runlog.pricing import PriceTable
-from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, MODEL_KINDS, Node, mark_above
+from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, FROM_THE_TOP, MODEL_KINDS, Node, mark_above
 
 ROLLUP_KINDS = AGENT_KINDS | {StepKind.CHAIN}
 FILLED = (
@@ -39,6 +39,8 @@ FILLED = (
 """Fields that a counted step takes from its duplicates where it lacks them: never usage (DESIGN rule 6)."""
 LAST_CALL_ONLY = frozenset({"opentelemetry.instrumentation.google_genai"})
 """Scopes whose model span around tools is a whole loop with the usage of the last call (facts/semconv, trap 6)."""
+
+_NO_USAGE = Usage()
 
 
 class Figures(msgspec.Struct):
@@ -67,7 +69,7 @@ class Figures(msgspec.Struct):
 
 def count(nodes: Iterable[Node], duplicates: Duplicates, prices: PriceTable) -> dict[int, Figures]:
     """The figures of every step among the linked nodes, by the node's `id`."""
-    nodes = sorted(nodes, key=lambda n: (n.depth, n.order))
+    nodes = sorted(nodes, key=FROM_THE_TOP)
     steps = [n for n in nodes if n.reading]
     figures = {id(n): Figures(filled(n, duplicates)) for n in steps}
     known = _around_usage(steps, duplicates)
@@ -209,6 +211,17 @@ def _price(f: Figures, node: Node, prices: PriceTable) -> None:
         )
         estimate, f.notes = priced.cost, priced.notes
     f.cost = cost_of_step(f.reading.reported_usd, estimate, has_usage=bool(f.usage))
+
+
+def sum_of(usages: Iterable[Usage]) -> Usage:
+    """All of them added up counter by counter, as `+` does two: in a third of the time where there are many."""
+    told = [msgspec.structs.astuple(usage) for usage in usages if usage != _NO_USAGE]
+    return Usage(*(_sum(counts) for counts in zip(*told, strict=True)))
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [n for n in counts if n is not None]
+    return sum(known) if known else None
 
 
 def usage_of_rollup(usage: Usage) -> Usage:

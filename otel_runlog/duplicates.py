@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.model import StepKind
-from otel_runlog.tree import AGENT_KINDS, MODEL_KINDS, Node, nearest_above
+from otel_runlog.tree import AGENT_KINDS, IN_ORDER, MODEL_KINDS, Node, nearest_above
 
 CLOCK_TOLERANCE_NS = 5_000_000
 """Two views of one call may start and end this far apart: measured up to 3 ms between a client's and its wrapper's."""
@@ -62,7 +62,7 @@ class Duplicates:
 def find_duplicates(nodes: Iterable[Node]) -> Duplicates:
     """Every model or tool node that another node counts for, over all given (linked) traces."""
     nodes = list(nodes)
-    steps = sorted((n for n in nodes if n.reading), key=lambda n: n.order)
+    steps = sorted((n for n in nodes if n.reading), key=IN_ORDER)
     calls = [n for n in steps if n.kind in MODEL_KINDS]
     found = _peers(calls)
     _nested(calls, nearest_above(nodes, lambda n: n.kind in MODEL_KINDS | OWN_WORK), found)

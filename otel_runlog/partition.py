@@ -14,7 +14,7 @@ import msgspec
 
 from otel_runlog.duplicates import Duplicates
 from otel_runlog.model import StepKind
-from otel_runlog.tree import CALL_KINDS, MODEL_KINDS, RUN_SCOPE, Node, mark_above
+from otel_runlog.tree import CALL_KINDS, IN_ORDER, MODEL_KINDS, RUN_SCOPE, Node, mark_above
 
 ROOT_KINDS = frozenset({StepKind.AGENT, StepKind.WORKFLOW, StepKind.CHAIN})
 
@@ -93,7 +93,7 @@ def _roots_of_named(tops: list[Node]) -> list[Node]:
     """
     own = [n for n in tops if n.scope == RUN_SCOPE and n.given_run_id]
     known = own or [n for n in tops if not n.orphan]
-    return sorted([n for n in known if n.parent or n.parent_id is None] or known, key=lambda n: n.order)
+    return sorted([n for n in known if n.parent or n.parent_id is None] or known, key=IN_ORDER)
 
 
 def _rooted(top: Node) -> list[Members]:
@@ -243,6 +243,6 @@ def _elsewhere(run: Members, duplicates: Duplicates, home: dict[int, Members]) -
 
 def _weight(run: Members) -> tuple[bool, bool, int, int, str, str]:
     """What goes first: tools alone, runs that nobody named and whose root is known, small ones, later ones."""
-    first = min(run.nodes, key=lambda n: n.order)
+    first = min(run.nodes, key=IN_ORDER)
     unknown = run.named or not run.roots
     return not _is_lone_tool(run), unknown, len(run.steps), -first.start, first.trace_id, first.span_id

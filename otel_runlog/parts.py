@@ -10,13 +10,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from otel_runlog.tree import MODEL_KINDS, Node
+from otel_runlog.tree import IN_ORDER, MODEL_KINDS, Node
 
 
 def gather_parts(nodes: Iterable[Node]) -> None:
     """Give each call the usage that its parts tell; these are no steps then. Nodes must be linked."""
     parts = [n for n in nodes if n.reading and n.reading.is_part]
-    for part in sorted(parts, key=lambda n: n.order):
+    for part in sorted(parts, key=IN_ORDER):
         _hand_up(part)
 
 

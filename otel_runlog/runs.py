@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from otel_runlog.agents import agents_of
 from otel_runlog.conventions._attrs import text, whole
-from otel_runlog.counting import Figures, count
+from otel_runlog.counting import Figures, count, sum_of
 from otel_runlog.drops import drops_by_trace, warnings_of
 from otel_runlog.duplicates import Duplicates, find_duplicates
 from otel_runlog.llm_io import StepMessages, llm_io_of
@@ -30,7 +30,6 @@ from otel_runlog.model import (
     Step,
     StepKind,
     StepStatus,
-    Usage,
     utc,
 )
 from otel_runlog.partition import ROOT_KINDS, Members, partition
@@ -38,7 +37,7 @@ from otel_runlog.parts import gather_parts
 from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import key_of, resolve
 from otel_runlog.steps import node_notes, status_of, steps_of
-from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, MODEL_KINDS, Node, link, node_of
+from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, FROM_THE_TOP, MODEL_KINDS, Node, link, node_of
 
 QUIET_TIME_S = 900
 """After this long without anything new a running run is incomplete (CONTRACT, run identity 5)."""
@@ -140,7 +139,7 @@ def _agent(members: Members, nodes: list[Node], steps: list[Step]) -> str | None
 def _topmost_agents(nodes: list[Node]) -> set[str | None]:
     """The names of the run's agents that have no other named agent of the run above them."""
     names, below = set[str | None](), set[int]()
-    for node in sorted(nodes, key=lambda n: (n.depth, n.order)):
+    for node in sorted(nodes, key=FROM_THE_TOP):
         if node.kind in AGENT_KINDS and node.reading and node.reading.agent and id(node) not in below:
             names.add(node.agent)
             below.update(id(n) for n in node.walk())
@@ -150,7 +149,7 @@ def _topmost_agents(nodes: list[Node]) -> set[str | None]:
 def _describe(run: RunLog, members: Members) -> None:
     """Fill what the run's spans say of themselves: ids, session, service, labels. The root says it first."""
     root = members.root
-    everything = sorted(members.nodes, key=lambda n: (n is not root, n.depth, n.order))
+    everything = sorted(sorted(members.nodes, key=FROM_THE_TOP), key=lambda n: n is not root)
     run.trace_id = everything[0].trace_id
     run.root_span_id = root.span_id if root else None
     told = [n.reading for n in everything if n.reading]
@@ -177,11 +176,12 @@ def _total(run: RunLog, steps: list[Step], *, missing: int) -> None:
     """Sums over the counted steps; `missing` of them are model calls whose usage is not known."""
     counted = [s for s in steps if s.counted]
     run.step_count = len(counted)
-    run.llm_calls = sum(s.kind in MODEL_KINDS for s in counted)
-    run.tool_calls = sum(s.kind is StepKind.TOOL for s in counted)
-    run.error_count = sum(s.status is StepStatus.FAILED for s in counted)
+    kinds = [s.kind for s in counted]
+    run.llm_calls = sum(map(kinds.count, MODEL_KINDS))
+    run.tool_calls = kinds.count(StepKind.TOOL)
+    run.error_count = [s.status for s in counted].count(StepStatus.FAILED)
     run.usage_missing_calls = missing
-    run.tokens = sum((s.usage for s in counted), Usage())
+    run.tokens = sum_of(s.usage for s in counted)
     unpriced = [s for s in counted if s.cost.status is CostStatus.UNPRICED]
     run.unpriced_calls = len(unpriced)
     run.unpriced_models = _models(unpriced)

@@ -8,12 +8,12 @@ from otel_runlog.counting import Figures
 from otel_runlog.duplicates import Duplicates
 from otel_runlog.model import Step, StepStatus, UsageSource
 from otel_runlog.partition import Members
-from otel_runlog.tree import CALL_KINDS, Node
+from otel_runlog.tree import CALL_KINDS, IN_ORDER, Node
 
 
 def steps_of(members: Members, figures: Mapping[int, Figures], duplicates: Duplicates) -> tuple[list[Node], list[Step]]:
     """The run's step nodes in order, and their steps with both numbers."""
-    nodes = sorted(members.steps, key=lambda n: n.order)
+    nodes = sorted(members.steps, key=IN_ORDER)
     steps = [_step(n, figures[id(n)], duplicates) for n in nodes]
     calls = 0
     for index, step in enumerate(steps, 1):

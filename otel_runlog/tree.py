@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 
 import msgspec
 
@@ -25,6 +26,8 @@ REMOTE_KNOWN, REMOTE_PARENT = 0x100, 0x300
 """OTLP span flags: bit 8 says that bit 9 is known, bit 9 that the parent is remote (OTLP 1.11, SpanFlags)."""
 SERVER, CONSUMER = 2, 5
 """Span kinds whose parent is in another process, for emitters that set no flags."""
+IN_ORDER, FROM_THE_TOP = attrgetter("order"), attrgetter("depth", "order")
+"""Keys to sort linked nodes by: as steps are numbered; parents before their children."""
 RUN_ID = "runlog.run.id"
 JOINING = frozenset({"codex", "gemini_cli"})
 """Conventions whose own run id joins traces (CONTRACT, run identity 1): one run of theirs is many traces. What names no
@@ -51,8 +54,9 @@ class Node(msgspec.Struct, eq=False):
 
     `own` is what the span says, `reading` that with what log records add. From `parent` on everything is set by `link`:
     `orphan` says that the parent is named, missing and not in another process; `looped` that the parent named is the
-    span itself or below it; `agent` is the agent the span names, else the nearest named above. `given_run_id` is the
-    run named on this very span, `run_id` that or the inherited one. `logged`: a log record told of it, and no span.
+    span itself or below it; `order` is that of steps: start, then depth, then span id (CONTRACT), the rest tells equal
+    ids apart; `agent` is the agent the span names, else the nearest named above. `given_run_id` is the run named on
+    this very span, `run_id` that or the inherited one. `logged`: a log record told of it, and no span.
     """
 
     trace_id: str
@@ -83,6 +87,7 @@ class Node(msgspec.Struct, eq=False):
     parent: Node | None = None
     children: list[Node] = []
     depth: int = 0
+    order: tuple[int, int, str, str, bool] = (0, 0, "", "", False)
     run_id: str | None = None
     agent: str | None = None
     orphan: bool = False
@@ -123,11 +128,6 @@ class Node(msgspec.Struct, eq=False):
     def end(self) -> int:
         """End for comparing: an open span ends at its start."""
         return self.ended_ns if self.ended_ns is not None else self.start
-
-    @property
-    def order(self) -> tuple[int, int, str, str, bool]:
-        """Steps are numbered by start, then depth, then span id (CONTRACT); the rest tells equal ids apart."""
-        return self.start, self.depth, self.span_id, self.trace_id, self.started_ns is None
 
     def ancestors(self) -> Iterator[Node]:
         """From the parent up to the root."""
@@ -348,12 +348,13 @@ def _hand_down(top: Node) -> None:
             node.run_id = above.run_id if above.run_id and node.joins else node.given_run_id or above.run_id
         node.agent = (node.reading.agent if node.reading else None) or (above.agent if above else None)
         node.depth = above.depth + 1 if above else 0
+        node.order = (node.start, node.depth, node.span_id, node.trace_id, node.started_ns is None)
 
 
 def nearest_above(nodes: Iterable[Node], wanted: Callable[[Node], bool]) -> dict[int, Node]:
     """For each of the linked nodes (by `id`) that has one, the nearest node above it that is `wanted`."""
     found: dict[int, Node] = {}
-    for node in sorted(nodes, key=lambda n: n.depth):
+    for node in sorted(nodes, key=attrgetter("depth")):
         above = node.parent
         if above is not None:
             nearest = above if wanted(above) else found.get(id(above))

@@ -40,6 +40,8 @@ def text(attributes: Attributes, keys: Iterable[str]) -> str | None:
 
 def whole(value: AttrValue) -> int | None:
     """A count: an int, a whole float, or a string of digits; None for anything else, negatives included."""
+    if type(value) is int:  # nearly always
+        return value if 0 <= value <= MAX_TOKENS else None
     if isinstance(value, str):
         digits = value.strip()
         value = int(digits) if len(digits) <= MAX_DIGITS and digits.isdecimal() else None
