@@ -250,12 +250,7 @@ def _record(item: object, around: _Around) -> LogRecord:
 
 
 def _attributes(pairs: Iterable[JsonKeyValue], notes: list[str], depth: int = 0) -> Attributes:
-    return {
-        pair.key: value.string_value  # most values are texts
-        if (value := pair.value) is not None and value.string_value is not None
-        else _value(value, notes, depth)
-        for pair in pairs
-    }
+    return {pair.key: _value(pair.value, notes, depth) for pair in pairs}
 
 
 def _value(value: JsonAnyValue | None, notes: list[str], depth: int = 0) -> AttrValue:
