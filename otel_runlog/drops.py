@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from otel_runlog.conventions._attrs import text, whole
 from otel_runlog.conventions.log_events import event_names
-from otel_runlog.log_content import encoded, mark_of
 from otel_runlog.model import LogRecord
 
 EVENT = "runlog.spans_dropped"
@@ -25,9 +24,11 @@ def drop_of(record: LogRecord) -> tuple[str, int]:
 
 
 def drops_by_trace(logs: Iterable[LogRecord]) -> dict[str, dict[str, int]]:
-    """How many spans of each trace were lost, by reason; a record given twice counts once."""
+    """How many spans of each trace were lost, by reason, as these distinct records tell."""
     found: dict[str, dict[str, int]] = {}
-    for record in {mark_of(encoded(r)): r for r in logs if r.trace_id and tells_drop(r)}.values():
+    for record in logs:
+        if record.trace_id is None or not tells_drop(record):
+            continue
         reason, number = drop_of(record)
         reasons = found.setdefault(str(record.trace_id), {})
         reasons[reason] = reasons.get(reason, 0) + number

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.duplicates import CLOCK_TOLERANCE_NS, may_be_same_call
 from otel_runlog.log_calls import logged_calls, places_of
+from otel_runlog.log_content import distinct
 from otel_runlog.model import LogRecord, Step
 from otel_runlog.store.batch import CallSearch
 from otel_runlog.store.writer import StoreWriter
@@ -20,7 +21,7 @@ from otel_runlog.tree import MODEL_KINDS, Node, conversation
 
 def linked_traces(writer: StoreWriter, nodes: Sequence[Node], logs: Sequence[LogRecord] = ()) -> set[str]:
     """The traces in the store that share a named run, a conversation or a call with `nodes` and the records beside."""
-    nodes = [*nodes, *logged_calls(nodes, logs)]
+    nodes = [*nodes, *logged_calls(nodes, distinct(logs))]
     names = {n.given_run_id for n in nodes if n.given_run_id}
     found = writer.traces_of_runs(names) if names else set()
     if places := places_of(nodes, logs):

@@ -7,12 +7,11 @@ model call of the same run, the record fills what that lacks (see logs) and make
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from otel_runlog.conventions._attrs import text
 from otel_runlog.conventions.log_events import CallEvent, call_event, place_named, place_of, run_key, span_of, tie_of
-from otel_runlog.log_content import encoded, mark_of
 from otel_runlog.model import LogRecord, StepKind
 from otel_runlog.tree import CALL_KINDS, JOINING, MODEL_KINDS, Node, node_of_log
 
@@ -25,13 +24,10 @@ _Name: TypeAlias = tuple[str, str]
 """A convention and what it calls a run: the run's own name, its session or its trace."""
 
 
-def logged_calls(nodes: Sequence[Node], logs: Iterable[LogRecord]) -> list[Node]:
-    """A node for each call that only log records tell of, whatever their order; a record given twice tells once."""
-    logs = list(logs)
+def logged_calls(nodes: Sequence[Node], logs: Mapping[bytes, LogRecord]) -> list[Node]:
+    """A node for each call that only log records tell of; `logs` are distinct, by mark, in order of time."""
     told = _calls(logs)
-    if not told:
-        return []
-    return list(_nodes(told, _Carried(nodes, logs)))
+    return list(_nodes(told, _Carried(nodes, logs.values()))) if told else []
 
 
 def places_of(nodes: Iterable[Node], logs: Iterable[LogRecord]) -> set[str]:
@@ -41,11 +37,10 @@ def places_of(nodes: Iterable[Node], logs: Iterable[LogRecord]) -> set[str]:
     return {place_named(*name) for name in names if name[0] in JOINING}
 
 
-def _calls(logs: Iterable[LogRecord]) -> list[_Told]:
+def _calls(logs: Mapping[bytes, LogRecord]) -> list[_Told]:
     """Of several records that name one span and one response, the last counts."""
     found: dict[object, _Told] = {}
-    marked = ((mark_of(encoded(r)), r) for r in logs)
-    for mark, record in sorted(marked, key=lambda mr: (mr[1].time_ns or mr[1].observed_ns or 0, mr[0])):
+    for mark, record in logs.items():
         event = call_event(record)
         if event is not None and place_of(record):
             response = text(record.attributes, RESPONSE)
@@ -65,7 +60,7 @@ class _Carried:
         self._runs = _runs_with_calls(nodes, logs)
         self._tools = {(n.own.convention, n.trace_id) for n in nodes if n.own and n.kind is StepKind.TOOL}
 
-    def has(self, _mark: bytes, record: LogRecord, event: CallEvent) -> bool:
+    def has(self, record: LogRecord, event: CallEvent) -> bool:
         """Whether some span is the call's, or shows that its spans are sent."""
         place = (event.convention, str(place_of(record)))
         if not event.run:
@@ -114,7 +109,7 @@ def _nodes(told: list[_Told], carried: _Carried) -> Iterator[Node]:
     """A record's own span is the call's where nobody else names it; else the call is one of several below it."""
     named = Counter((r.trace_id, r.span_id) for _, r, e in told if not e.run)
     for mark, record, event in told:
-        if carried.has(mark, record, event):
+        if carried.has(record, event):
             continue
         own = not event.run and named[record.trace_id, record.span_id] == 1 and not carried.is_above(record)
         ids = (str(record.span_id), None) if own else (mark.hex()[:ID_DIGITS], record.span_id)

@@ -79,6 +79,12 @@ def mark_of(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
 
 
+def distinct(records: Iterable[LogRecord]) -> dict[bytes, LogRecord]:
+    """Records by their marks, in order of time; one that was given twice is there once."""
+    marked = [(mark_of(encoded(record)), record) for record in records]
+    return dict(sorted(marked, key=lambda mr: (_time_ns(mr[1]), mr[0])))
+
+
 def messages_in(record: LogRecord) -> Iterator[LoggedMessage]:
     """The messages that one record tells; none where they cannot be read, which costs nothing else."""
     try:
@@ -132,7 +138,7 @@ def _time_ns(record: LogRecord) -> int:
 def content_of_calls(records: Iterable[LogRecord]) -> dict[CallKey, LoggedContent]:
     """What the records tell of each call, whatever their order; a record given twice tells once."""
     told: dict[CallKey, dict[str, list[tuple[LoggedMessage, LogRecord]]]] = {}
-    for record in {encoded(r): r for r in records if tells_messages(r)}.values():
+    for record in distinct(r for r in records if tells_messages(r)).values():
         call = told.setdefault((str(record.trace_id), str(record.span_id)), {})
         for message in messages_in(record):
             call.setdefault(message.direction, []).append((message, record))

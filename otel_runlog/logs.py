@@ -24,7 +24,7 @@ from otel_runlog.conventions._vocabularies import GEMINI_LOG
 from otel_runlog.conventions.log_events import call_event, event_names, place_of, span_of, tie_of
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.drops import tells_drop
-from otel_runlog.log_content import content_of_calls, content_with_logged, encoded, mark_of, tells_messages
+from otel_runlog.log_content import content_of_calls, content_with_logged, tells_messages
 from otel_runlog.model import LogRecord, StepKind, Usage
 from otel_runlog.tree import MODEL_KINDS, Node
 
@@ -47,12 +47,11 @@ def fills(record: LogRecord) -> bool:
 
 
 def fill_from_logs(nodes: Sequence[Node], logs: Iterable[LogRecord]) -> None:
-    """Set each node's reading to its own, with what the records of its call add. A record given twice fills once."""
+    """Set each node's reading to its own, with what the records of its call add: distinct ones, in order of time."""
     for node in nodes:
         node.reading = node.own
         node.failed = node.own.failed if node.own else node.failed
-    told = sorted(((mark_of(encoded(r)), r) for r in logs), key=lambda mr: (mr[1].time_ns or 0, mr[0]))
-    records = list(dict(told).values())
+    records = list(logs)
     if records:
         _fill_sessions(nodes, records)
         _fill_details(nodes, records)

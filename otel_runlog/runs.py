@@ -18,6 +18,7 @@ from otel_runlog.drops import drops_by_trace, warnings_of
 from otel_runlog.duplicates import Duplicates, find_duplicates
 from otel_runlog.llm_io import StepMessages, llm_io_of
 from otel_runlog.log_calls import logged_calls
+from otel_runlog.log_content import distinct
 from otel_runlog.logs import fill_from_logs
 from otel_runlog.model import (
     Cost,
@@ -90,15 +91,15 @@ def project_nodes(
     logs: Iterable[LogRecord] = (),
 ) -> list[tuple[RunLog, Members]]:
     """As `project`, from nodes of distinct spans; with each run the nodes that made it."""
-    logs = list(logs)
-    nodes = [*nodes, *logged_calls(nodes, logs)]
-    fill_from_logs(nodes, logs)
+    told = distinct(logs)
+    nodes = [*nodes, *logged_calls(nodes, told)]
+    fill_from_logs(nodes, told.values())
     tops = link(nodes)
     gather_parts(nodes)
     duplicates = find_duplicates(nodes)
     figures = count(nodes, duplicates, prices or PriceTable.default())
     runs = [(_run(m, figures, duplicates, now), m) for m in partition(tops, duplicates)]
-    _warn_of_drops(runs, drops_by_trace(logs))
+    _warn_of_drops(runs, drops_by_trace(told.values()))
     return runs
 
 

@@ -16,6 +16,7 @@ from otel_runlog import conventions
 from otel_runlog.conventions.known_faults import ANY, KNOWN_FAULTS, Effect, KnownFault
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.counting import LAST_CALL_ONLY
+from otel_runlog.log_content import distinct
 from otel_runlog.logs import fill_from_logs
 from otel_runlog.model import Span, StepKind
 from otel_runlog.resolve import resolve
@@ -54,7 +55,7 @@ def seen_in_corpus() -> dict[str, set[str]]:
 def _readings(found: Scenario) -> Iterator[tuple[Span, Reading]]:
     spans = list(resolve(found.spans()))
     nodes = [node_of(span) for span in spans]
-    fill_from_logs(nodes, found.log_records())
+    fill_from_logs(nodes, distinct(found.log_records()).values())
     for span, node in zip(spans, nodes, strict=True):
         if node.reading is not None:
             yield span, node.reading
