@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from otel_runlog.conventions._attrs import text, whole
 from otel_runlog.conventions.log_events import event_names
+from otel_runlog.drop_event import EVENT, REASON, SPANS
 from otel_runlog.model import LogRecord
 
-EVENT = "runlog.spans_dropped"
-REASON, NUMBER = "runlog.drop.reason", "runlog.drop.spans"
 UNKNOWN = "unknown"
 
 
@@ -20,7 +19,7 @@ def tells_drop(record: LogRecord) -> bool:
 
 def drop_of(record: LogRecord) -> tuple[str, int]:
     """Why spans were lost, and how many."""
-    return text(record.attributes, (REASON,)) or UNKNOWN, whole(record.attributes.get(NUMBER)) or 0
+    return text(record.attributes, (REASON,)) or UNKNOWN, whole(record.attributes.get(SPANS)) or 0
 
 
 def drops_by_trace(logs: Iterable[LogRecord]) -> dict[str, dict[str, int]]:

@@ -22,12 +22,23 @@ README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 
 PURE = (
     *("model", "errors", "span", "tree", "duplicates", "partition", "parts", "counting", "steps", "agents", "runs"),
-    *("resolve", "logs", "log_calls", "log_content", "drops", "scores", "llm_io", "conventions", "testing"),
+    *(
+        "resolve",
+        "logs",
+        "log_calls",
+        "log_content",
+        "drops",
+        "drop_event",
+        "scores",
+        "llm_io",
+        "conventions",
+        "testing",
+    ),
 )
 """Modules that import no I/O, no duckdb, no grpc, no clock (DESIGN rule 1)."""
 IMPURE = ("duckdb", "grpc", "time", "os", "subprocess", "socket", "threading", "requests", "click", "rich")
 LAYERS = (
-    {"model", "errors", "otlp.wire"},
+    {"model", "errors", "otlp.wire", "drop_event"},
     {"span", "conventions", "pricing", "testing"},
     {"tree", "parts", "resolve", "log_content", "log_calls", "logs", "drops", "scores", "duplicates"}
     | {"partition", "counting", "steps", "agents", "llm_io", "runs"},

@@ -10,12 +10,10 @@ import struct
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from otel_runlog.drop_event import EVENT, REASON, SPANS
 from otel_runlog.otlp.protowire import write_varint
 
 SCOPE: Final = "otel_runlog"
-EVENT_NAME: Final = "runlog.spans_dropped"
-REASON: Final = "runlog.drop.reason"
-SPANS: Final = "runlog.drop.spans"
 SEVERITY_WARN: Final = 13
 """SeverityNumber of logs.proto."""
 _FIXED64 = struct.Struct("<Q").pack
@@ -43,7 +41,7 @@ def _record(loss: Loss, time_ns: int) -> bytes:
         _key(1, 1) + at + _key(2, 0) + write_varint(SEVERITY_WARN) + _text(3, "WARN"),
         _field(6, _text(1, REASON) + _field(2, _text(1, loss.reason))),
         _field(6, _text(1, SPANS) + _field(2, _key(3, 0) + write_varint(loss.spans))),
-        known + _key(11, 1) + at + _text(12, EVENT_NAME),
+        known + _key(11, 1) + at + _text(12, EVENT),
     )
     return b"".join(parts)
 
