@@ -147,6 +147,24 @@ class StoreConnection:
             raise StoreInterruptedError(f"the work on {self.path} was interrupted; what was not committed is not kept")
 
 
+class OpenStore:
+    """What holds a store open until it is closed: `_store` is its connection."""
+
+    _store: StoreConnection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is fine."""
+        self._store.close()
+
+
 def open_for_write(path: str | os.PathLike[str], timeout_s: float = 0.0) -> StoreConnection:
     """Open the store alone, creating it or taking it to this version's schema where needed.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from otel_runlog.store.connection import open_for_read
+from otel_runlog.store.connection import OpenStore, open_for_read
 
 Condition: TypeAlias = Literal[
     "doctor_no_content",
@@ -65,19 +64,11 @@ class Book(msgspec.Struct, frozen=True):
     dropped: dict[str, int]
 
 
-class HealthReader:
+class HealthReader(OpenStore):
     """A store open for the doctor's questions. Errors are those of `open_for_read`."""
 
     def __init__(self, path: str | os.PathLike[str], timeout_s: float = 0.0) -> None:
         self._store = open_for_read(path, timeout_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._store.close()
 
     def services(self) -> list[Service]:
         """What is captured, by service."""

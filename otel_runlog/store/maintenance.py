@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import duckdb
 import msgspec
 
-from otel_runlog.store.connection import open_for_write
+from otel_runlog.store.connection import OpenStore, open_for_write
 from otel_runlog.store.said import using_error
 
 VERSIONS_PER_TURN = 4_096
@@ -38,19 +37,11 @@ class Collected(msgspec.Struct, frozen=True):
     messages: int
 
 
-class MaintenanceStore:
+class MaintenanceStore(OpenStore):
     """A store open for one turn of maintenance; nobody else has it meanwhile. Errors are `open_for_write`'s."""
 
     def __init__(self, path: str | os.PathLike[str], timeout_s: float) -> None:
         self._store = open_for_write(path, timeout_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._store.close()
 
     def compact(self) -> Compacted:
         """Remove some versions of runs that no longer count; `marks` is 0 where there were none left."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Literal, Self, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 import duckdb
 import msgspec
@@ -14,7 +13,7 @@ import msgspec
 from otel_runlog.errors import ConfigError, RunNotFoundError
 from otel_runlog.model import AgentUsage, RunLog, RunLogQuery, Step
 from otel_runlog.store import plain_json, rows
-from otel_runlog.store.connection import open_for_read
+from otel_runlog.store.connection import OpenStore, open_for_read
 from otel_runlog.store.said import asking_error
 
 RunOrder: TypeAlias = Literal["started", "cost", "tokens", "duration", "errors"]
@@ -32,7 +31,7 @@ class Result(msgspec.Struct, frozen=True):
     rows: list[tuple[object, ...]]
 
 
-class StoreReader:
+class StoreReader(OpenStore):
     """A reader of a store, beside other readers; no process can write until it is closed.
 
     Errors of opening are those of `open_for_read`.
@@ -40,18 +39,6 @@ class StoreReader:
 
     def __init__(self, path: str | os.PathLike[str], timeout_s: float = 2.0) -> None:
         self._store = open_for_read(path, timeout_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the file. Closing twice is fine."""
-        self._store.close()
 
     def runs(
         self, query: RunLogQuery | None = None, *, order: RunOrder = "started", with_steps: bool = False

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import duckdb
 import msgspec
 
 from otel_runlog.model import Cost
 from otel_runlog.store import columns
-from otel_runlog.store.connection import open_for_read, open_for_write
+from otel_runlog.store.connection import OpenStore, open_for_read, open_for_write
 from otel_runlog.store.said import using_error
 
 STEPS_PER_BATCH = 32_768
@@ -142,19 +141,11 @@ _WRITES = (
 """Closed runs get a new version (DESIGN rule 4); the rows of open ones are replaced by each load turn anyway."""
 
 
-class RepricingStore:
+class RepricingStore(OpenStore):
     """A store open for a turn of repricing: beside other readers, or, to `write`, alone. Errors: `open_for_write`'s."""
 
     def __init__(self, path: str | os.PathLike[str], timeout_s: float, *, write: bool) -> None:
         self._store = (open_for_write if write else open_for_read)(path, timeout_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._store.close()
 
     def next_runs(self, after: tuple[int, str], since_ns: int | None) -> list[RunKey]:
         """The runs that follow (start, run_id), as many as are dealt with at once; none at the end."""

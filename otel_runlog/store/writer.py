@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 import duckdb
 import msgspec
@@ -22,7 +21,7 @@ from otel_runlog.store.batch import (
     StoredLog,
     StoredSpan,
 )
-from otel_runlog.store.connection import StoreConnection, open_for_write
+from otel_runlog.store.connection import OpenStore, StoreConnection, open_for_write
 from otel_runlog.store.rows import Row
 from otel_runlog.store.said import using_error
 
@@ -49,24 +48,12 @@ _BOOKS = ("source", "counter", "reason", "spans")
 _POSITIONS = ("segment", "byte_offset", "next_sequence", "ended", "damaged")
 
 
-class StoreWriter:
+class StoreWriter(OpenStore):
     """The one writer of a store; it holds the file until it is closed. Errors of opening are `open_for_write`'s."""
 
     def __init__(self, path: str | os.PathLike[str], *, timeout_s: float = 0.0) -> None:
         self._store = open_for_write(path, timeout_s)
         self._spans = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the file. Closing twice is fine."""
-        self._store.close()
 
     def interrupt(self) -> None:
         """Make what runs, and whatever comes after it, fail with StoreInterruptedError. Any thread may call it."""
