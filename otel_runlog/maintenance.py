@@ -22,7 +22,8 @@ PAUSE_S = 0.1
 """Longer than those who wait take to look again."""
 PATIENCE_S = 60.0
 """How long a turn in the middle waits for another process."""
-_BEGIN = (-(2**63), "")
+BEGIN = (-(2**63), "")
+"""Before the start and the id of any run."""
 
 
 class CompactReport(msgspec.Struct):
@@ -124,7 +125,7 @@ def gc(
     report = GcReport()
     with MaintenanceStore(file, timeout_s) as store:
         kept_from_ns = store.kept_from_ns(keep_runs) if keep_runs else None
-    after: tuple[int, str] | None = _BEGIN
+    after: tuple[int, str] | None = BEGIN
     while after is not None:
         with MaintenanceStore(file, PATIENCE_S) as store:
             taken, after = store.collect(before_ns, kept_from_ns, after, delete=delete)

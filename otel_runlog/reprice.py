@@ -17,6 +17,7 @@ from decimal import Decimal
 import msgspec
 
 from otel_runlog.counting import cost_of_step, usage_of_rollup
+from otel_runlog.maintenance import BEGIN, PATIENCE_S, PAUSE_S
 from otel_runlog.model import Cost, CostStatus, StepKind, Usage, UsageSource
 from otel_runlog.pricing import Priced, PriceTable
 from otel_runlog.runs import cost_of_run
@@ -38,11 +39,7 @@ PRICE_NOTES = ("cache_ttl_assumed", "service_tier_unknown", "service_tier_assume
 """Codes of the notes that come from pricing."""
 TURN_S = 1.0
 """The store is held for so long, and a batch more; then whoever waits for it has it first."""
-PAUSE_S = 0.1
-"""Longer than those who wait take to look again."""
-PATIENCE_S = 60.0
-"""How long a turn in the middle waits for another process."""
-_BEGIN = (-(2**63), "")
+
 _ZERO = Decimal(0)
 
 
@@ -123,7 +120,7 @@ class _Work:
         write: bool,
     ) -> None:
         self._prices, self._since_ns, self._on_batch, self._write = prices, since_ns, on_batch, write
-        self._after = _BEGIN
+        self._after = BEGIN
         self._told: list[CostChange] = []
         self.report = RepriceReport()
 

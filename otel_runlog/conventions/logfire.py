@@ -33,7 +33,6 @@ REQUEST, RESPONSE = "request_data", "response_data"
 RAW, USAGE, RESPONSE_ID = "gen_ai.usage.raw", "usage", "gen_ai.response.id"
 SETTINGS = ("model_settings", "model_config")
 ANSWER = ("gen_ai.output.messages", RESPONSE, RESPONSE_ID, RAW, "gen_ai.usage.input_tokens")
-STREAMED = "stream"
 NULL = "null"
 """JSON, as the bridge writes what is not given."""
 ANSWERED_AT_ONCE = "Image Generation"

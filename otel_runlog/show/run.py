@@ -13,7 +13,6 @@ from otel_runlog.show.table import Cell, Column, Fit
 from otel_runlog.show.tree import Node, Parents, tree
 
 _LABEL_CELLS = 10
-_NS_PER_MS = 1e6
 
 
 def show_run(screen: Screen, run: RunLog, parents: Parents) -> None:

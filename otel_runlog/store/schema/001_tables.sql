@@ -59,7 +59,7 @@ CREATE TABLE stored_logs (
     received_ns BIGINT
 );
 
--- A message's text stands in `contents`, once for each distinct text.
+-- A message's text stands in `contents`, once for each distinct text. Since schema 4 the spans' own stand in spans.
 CREATE TABLE stored_messages (
     trace_id VARCHAR NOT NULL,
     span_id VARCHAR NOT NULL,
