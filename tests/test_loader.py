@@ -52,6 +52,12 @@ def load(loader: Loader, number: int, spans: Sequence[Span], logs: Sequence[LogR
         loader.commit(writer, assembler, [Position("test", number)])
 
 
+def load_items(db: Path, number: int, items: Sequence[Span | LogRecord], prices: PriceTable = PRICES) -> None:
+    """By a loader that starts anew."""
+    spans, logs = [x for x in items if isinstance(x, Span)], [x for x in items if isinstance(x, LogRecord)]
+    load(Loader(db, prices=prices), number, spans, logs)
+
+
 def stored(db: Path) -> dict[str, RunLog]:
     with StoreReader(db) as reader:
         return {run.run_id: reader.run(run.run_id) for run in reader.runs()}

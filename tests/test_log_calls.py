@@ -12,7 +12,7 @@ import pytest
 from corpus import COUNTERS, scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_loader import load, open_ended, stored
+from test_loader import load, load_items, open_ended, stored
 
 from otel_runlog.conventions.log_events import EVENTS, place_of
 from otel_runlog.loader import Loader
@@ -131,10 +131,6 @@ def spans_in(items: Sequence[Span | LogRecord]) -> list[Span]:
 
 def records_in(items: Sequence[Span | LogRecord]) -> list[LogRecord]:
     return [x for x in items if isinstance(x, LogRecord)]
-
-
-def load_items(db: Path, number: int, items: Sequence[Span | LogRecord]) -> None:
-    load(Loader(db, prices=PRICES), number, spans_in(items), records_in(items))
 
 
 def test_the_old_name_of_a_run_of_records_leads_to_that_of_its_spans(tmp_path: Path) -> None:

@@ -12,13 +12,12 @@ import pytest
 from corpus import scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_loader import load_items
 
-from otel_runlog.loader import Loader
 from otel_runlog.log_content import content_of_calls, messages_in
 from otel_runlog.model import Attributes, AttrValue, Content, LlmIo, LogRecord, Scope, Span
 from otel_runlog.pricing import PriceTable
 from otel_runlog.runs import project, project_with_llm_io
-from otel_runlog.store.batch import Position
 from otel_runlog.store.reader import StoreReader
 from otel_runlog.testing import MS, START_NS, TraceBuilder
 
@@ -187,15 +186,6 @@ SCENARIOS = (
 )
 
 
-def load(db: Path, number: int, items: Sequence[Span | LogRecord]) -> None:
-    loader = Loader(db, prices=PRICES)
-    with loader.open() as writer:
-        assembler = loader.assembler(writer)
-        assembler.add_spans("test", number, [x for x in items if isinstance(x, Span)], {})
-        assembler.add_logs("test", number, [x for x in items if isinstance(x, LogRecord)])
-        loader.commit(writer, assembler, [Position("test", number)])
-
-
 def rows_of(ios: Sequence[LlmIo]) -> set[tuple[object, ...]]:
     return {
         (io.run_id, direction, position, message.role, message.text)
@@ -226,7 +216,7 @@ def test_the_store_has_the_messages_of_project_whatever_came_first(name: str, da
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "runs.duckdb"
         for number, (a, b) in enumerate(itertools.pairwise([0, *sorted(cuts), len(items)])):
-            load(db, number + 1, items[a:b])
+            load_items(db, number + 1, items[a:b], PRICES)
         rows = stored_rows(db)
         with StoreReader(db) as reader:
             runs = {run.run_id: reader.run(run.run_id).steps for run in reader.runs()}
@@ -244,8 +234,8 @@ def test_the_store_has_the_messages_of_project_whatever_came_first(name: str, da
 def test_what_records_told_gives_way_to_the_span_in_the_store(tmp_path: Path) -> None:
     t, span = call(**{"gen_ai.input.messages": json.dumps(parts("user", "from the span"))})
     db = tmp_path / "runs.duckdb"
-    load(db, 1, [details(span), *conversation(span)])
-    load(db, 2, t.spans)
+    load_items(db, 1, [details(span), *conversation(span)], PRICES)
+    load_items(db, 2, t.spans, PRICES)
     assert sorted((d, p, x) for _, _, d, p, _, x in stored_rows(db)) == [
         ("input", 0, "from the span"),
         ("output", 0, "hello"),

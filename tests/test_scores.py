@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from test_loader import load_items
 
-from otel_runlog.loader import Loader
 from otel_runlog.model import Attributes, AttrValue, LogRecord, Span, SpanEvent
 from otel_runlog.pricing import PriceTable
 from otel_runlog.scores import EVALUATION, scores_of_record, scores_of_span
-from otel_runlog.store.batch import Position
 from otel_runlog.store.reader import StoreReader
 from otel_runlog.testing import START_NS, TraceBuilder
 
@@ -37,12 +36,7 @@ def result(span: Span | None = None, **attributes: AttrValue) -> LogRecord:
 
 def scores(db: Path, *parts: Sequence[Span | LogRecord]) -> list[tuple[object, ...]]:
     for number, items in enumerate(parts):
-        loader = Loader(db, prices=PRICES)
-        with loader.open() as writer:
-            assembler = loader.assembler(writer)
-            assembler.add_spans("test", number, [x for x in items if isinstance(x, Span)], {})
-            assembler.add_logs("test", number, [x for x in items if isinstance(x, LogRecord)])
-            loader.commit(writer, assembler, [Position("test", number)])
+        load_items(db, number, items, PRICES)
     with StoreReader(db) as reader:
         found = reader.query(
             "select r.run_id is not null, s.span_id, s.name, s.value, s.label, s.source "
