@@ -10,7 +10,9 @@ RunLogError
 │   ├── StoreInterruptedError  somebody asked for an end of the work; nothing uncommitted is kept
 │   ├── StoreDamagedError the file is no readable DuckDB database; it was left as it is
 │   └── SchemaError       the store was written by a newer version, or is no runlog store
-└── RunNotFoundError      no run, or more than one, has that id prefix
+├── RunNotFoundError      no run, or more than one, has that id prefix
+└── ServerError           the server cannot do what was asked, or did not answer
+    └── ServerStartError  it cannot start: another one serves the store, or an address cannot be used
 """
 
 from __future__ import annotations
@@ -58,3 +60,11 @@ class SchemaError(StoreError):
 
 class RunNotFoundError(RunLogError):
     """No run, or more than one, goes by that name."""
+
+
+class ServerError(RunLogError):
+    """The server cannot do what was asked, or did not answer."""
+
+
+class ServerStartError(ServerError):
+    """The server cannot start."""

@@ -46,6 +46,7 @@ LAYERS = (
     {"store"},
     {"links", "traces", "assemble", "loader", "ingest", "metrics", "reprice", "maintenance"},
     {"door", "processor", "running", "demo", "doctor", "show"},
+    {"server"},
     {"cli", "__main__"},
 )
 """Arrows point one way: a module imports from its own layer and those above it in this list."""
