@@ -26,7 +26,7 @@ from otel_runlog.model import RunLog, RunStatus
 from otel_runlog.otlp.decode import read_logs, read_traces
 from otel_runlog.otlp.wire import Signal
 from otel_runlog.pricing import PriceTable
-from otel_runlog.store.batch import Position
+from otel_runlog.store.batch import BookEntry, Position
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.traces import Traces
 
@@ -48,6 +48,7 @@ class LoadReport(msgspec.Struct):
         records: how many records of the journal were loaded.
         spans: how many spans they held.
         finished: the runs that are over now.
+        books: what became of the spans.
         held_by: why nothing could be loaded, where another process holds the store.
         damaged: segments that were set aside.
         unreadable: segments that are left as they are: the system does not give them, or a newer version wrote them.
@@ -57,6 +58,7 @@ class LoadReport(msgspec.Struct):
     records: int = 0
     spans: int = 0
     finished: list[RunLog] = []
+    books: list[BookEntry] = []
     held_by: str | None = None
     damaged: list[str] = []
     unreadable: list[str] = []
@@ -242,6 +244,7 @@ class _Gathering:
         runs = self._loader.commit(self._writer, self._assembler, self._positions)
         self._report.spans += self._assembler.span_count
         self._report.records += self._records
+        self._report.books += self._assembler.books
         self._report.finished += [run for run in runs if run.status is not RunStatus.RUNNING]
         self._begin()
 

@@ -21,7 +21,7 @@ FORK_WAIT_S: Final = 0.05
 QUICK_TURN_S: Final = 0.1
 """A root that ended is loaded this soon, and turns are at least this far apart."""
 REST_FACTOR: Final = 3.0
-"""After a turn of t seconds the thread rests for this times t, so that loading takes a quarter of a core at most."""
+"""In an agent's process loading takes a quarter of a core at most: t seconds of it are followed by this times t."""
 LONGEST_RETRY_S: Final = 30.0
 LONGEST_TURN_S: Final = 1.0
 """A turn ends after the commit that reaches this time, so that others can have the store and a process can end."""
@@ -70,6 +70,8 @@ class Loading:
         make_loader: called in the thread.
         on_finished: called in the thread with the runs of every turn.
         every_s: the longest that a record waits, while the store can be had.
+        rest_factor: after a turn of t seconds the thread rests for this times t; 0 where loading is what the process
+            is for.
     """
 
     _turn_lock: threading.Lock
@@ -83,11 +85,17 @@ class Loading:
     _hurried: bool
 
     def __init__(
-        self, make_loader: Callable[[], Loads], on_finished: Callable[[list[RunLog]], None], every_s: float
+        self,
+        make_loader: Callable[[], Loads],
+        on_finished: Callable[[list[RunLog]], None],
+        every_s: float,
+        *,
+        rest_factor: float = REST_FACTOR,
     ) -> None:
         self._make_loader = make_loader
         self._on_finished = on_finished
         self._every_s = every_s
+        self._rest_factor = rest_factor
         self._barred = False  # from the store, for good
         self._worker: Worker[_Message] = Worker("otel-runlog-loader", self._body)
         self._reset()
@@ -175,7 +183,7 @@ class Loading:
                 self._loader, good, rest_s = None, False, self._longer_rest()
                 self._tell_of(error)
             ended = time.monotonic()
-            not_before = ended + max(rest_s, QUICK_TURN_S, REST_FACTOR * (ended - started))
+            not_before = ended + max(rest_s, QUICK_TURN_S, self._rest_factor * (ended - started))
             if receipt is not None:
                 receipt.answer(good=good)
 
@@ -206,7 +214,7 @@ class Loading:
         if report.finished:
             self._on_finished(report.finished)
         if report.held_by is not None:
-            self._tell(f"the store is held by {report.held_by}: the journal keeps the spans until it can be had")
+            self._tell(f"{report.held_by}; until then the journal keeps the spans")
             return True, self._longer_rest()
         self._retry_s, self._told = self._every_s, None
         self._unloaded = getattr(report, "more", took_s >= limit_s)  # the limit may have left something
