@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import enum
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -31,6 +33,9 @@ DISABLED_VARIABLES: Final = ("OTEL_RUNLOG_DISABLED", "OTEL_SDK_DISABLED")
 DEFAULT_DB: Final = "runs.duckdb"
 JOURNAL_MAX_BYTES: Final = 4 << 30
 """DESIGN rule 2."""
+DESTINATION_SCHEMES: Final = ("http", "https", "grpc", "grpcs")
+
+_VARIABLE: Final = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 
@@ -152,6 +157,81 @@ class ProcessorConfig(msgspec.Struct, frozen=True, kw_only=True):
         found = {name: env[variable] for name in names if env.get(variable := f"OTEL_RUNLOG_{name.upper()}")}
         chosen = {name: value for name, value in given.items() if value is not None}
         return cls.from_arguments(StoreConfig.from_env(env).db if db is None else db, env, **{**found, **chosen})
+
+
+class RunsForm(enum.StrEnum):
+    """In which form a destination gets finished runs: not at all, as log records, or as spans of their own."""
+
+    NONE = "none"
+    LOGS = "logs"
+    SPANS = "spans"
+
+
+class DestinationConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where spans go on to.
+
+    Attributes:
+        url: http(s)://host:port, to which /v1/traces is added unless it is there, or grpc(s)://host:port.
+        name: what its cursor, metrics and warnings are called; host and port unless given.
+        headers: sent with every request; values are never logged.
+        compression: gzip or none.
+        timeout_s: how long one request may take.
+        ca_file: the authorities its certificate must come from, PEM; those of the system unless given.
+        cert_file: this client's certificate, PEM, with `key_file`.
+        key_file: the certificate's key.
+        enrich: spans get runlog.run.id, runlog.step.kind, runlog.cost_usd and normalised gen_ai.usage.*.
+        enrich_wait_s: how long a span waits, from when it came, for its run to be over, so that these are final.
+        runs: in which form finished runs are sent as well.
+        signals: `traces`, `logs` or both.
+    """
+
+    url: str
+    name: str = ""
+    headers: dict[str, str] = {}
+    compression: Literal["gzip", "none"] = "gzip"
+    timeout_s: float = 10.0
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    enrich: bool = False
+    enrich_wait_s: float = 30.0
+    runs: RunsForm = RunsForm.NONE
+    signals: tuple[Literal["traces", "logs"], ...] = ("traces", "logs")
+
+    @property
+    def label(self) -> str:
+        """What it goes by: its name, else its host and port. Never what may be a secret in the URL."""
+        parts = urlsplit(self.url)
+        return self.name or (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+
+    def validate(self) -> None:
+        """Raises ConfigError where nothing could ever be sent there."""
+        parts = urlsplit(self.url)
+        if parts.scheme not in DESTINATION_SCHEMES or not parts.hostname:
+            known = ", ".join(f"{scheme}://" for scheme in DESTINATION_SCHEMES)
+            raise ConfigError(f"forward needs a URL with a host that begins with one of {known}, not {self.url!r}")
+        if parts.username is not None:
+            raise ConfigError(f"the URL of {self.label} holds a user: put it into `headers` as authorization")
+        if (self.cert_file is None) is not (self.key_file is None):
+            raise ConfigError(f"{self.label} has only one of cert_file and key_file: a certificate needs both")
+        if self.timeout_s <= 0 or self.enrich_wait_s < 0 or not self.signals:
+            raise ConfigError(f"{self.label}: timeout_s must be above 0, enrich_wait_s 0 or more, signals not empty")
+
+
+def expand(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """A text with every `${env:NAME}` replaced by that variable's value.
+
+    Raises:
+        ConfigError: the variable is not set.
+    """
+    env = os.environ if environ is None else environ
+
+    def value_of(found: re.Match[str]) -> str:
+        if found[1] not in env:
+            raise ConfigError(f"the variable {found[1]} is not set, but the settings say ${{env:{found[1]}}}")
+        return env[found[1]]
+
+    return _VARIABLE.sub(value_of, text)
 
 
 def require_db(db: object) -> Path:

@@ -42,7 +42,7 @@ LAYERS = (
     {"span", "conventions", "pricing", "testing"},
     {"tree", "parts", "resolve", "log_content", "log_calls", "logs", "drops", "scores", "duplicates"}
     | {"partition", "counting", "steps", "agents", "llm_io", "runs"},
-    {"otlp", "journal", "config", "content", "containment", "redaction", "span_copy"},
+    {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy"},
     {"store"},
     {"links", "traces", "assemble", "loader", "ingest", "metrics", "reprice", "maintenance"},
     {"door", "processor", "running", "demo", "doctor", "show"},
