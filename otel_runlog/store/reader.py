@@ -21,6 +21,8 @@ RunOrder: TypeAlias = Literal["started", "cost", "tokens", "duration", "errors"]
 
 SHORTEST_PREFIX = 4
 _SHOWN_CANDIDATES = 5
+_LOOKED_AT = 4
+"""So many versions are looked at for a run of the newest: some no longer count, some are not asked for."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -107,17 +109,27 @@ class StoreReader(OpenStore):
             raise asking_error(self._store.path, error) from error
 
     def _last(self) -> str:
-        for (run_id,) in self._store.rows("last_run"):
-            return str(run_id)
+        for run in self.runs(RunLogQuery(limit=1)):
+            return run.run_id
         raise RunNotFoundError(f"{self._store.path} has no runs yet")
 
     def _runs(self, parameters: dict[str, object], *, with_steps: bool) -> list[RunLog]:
-        if parameters["limit"] is not None:
-            parameters = parameters | self._picked(parameters)
-        records = self._store.records("list_runs", parameters)
+        records = self._records(parameters)
         run_ids = [str(record["run_id"]) for record in records] if with_steps else []
         steps, agents = self._steps_of(run_ids), self._agents_of(run_ids)
         return [rows.unpack_run(r, steps[str(r["run_id"])], agents[str(r["run_id"])]) for r in records]
+
+    def _records(self, parameters: dict[str, object]) -> list[dict[str, object]]:
+        """The rows of the runs: a few of them are looked for among the newest first, then by their ids and time."""
+        limit, offset = cast("int | None", parameters["limit"]), cast("int", parameters["offset"])
+        if limit is not None and parameters["sort"] == "started":
+            [(from_ns,)] = self._store.rows("newest_start", {"runs": _LOOKED_AT * (limit + offset) + _LOOKED_AT})
+            records = self._store.records("list_runs", parameters | {"from_ns": from_ns})
+            if len(records) == limit:
+                return records
+        if limit is not None:
+            parameters = parameters | self._picked(parameters)
+        return self._store.records("list_runs", parameters)
 
     def _picked(self, parameters: dict[str, object]) -> dict[str, object]:
         """Conditions that select the same runs by their ids and the time in which they are."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from otel_runlog.errors import ConfigError, RunNotFoundError, StoreError
-from otel_runlog.model import Cost, CostStatus, RunLog, RunLogQuery, Usage
+from otel_runlog.model import Cost, CostStatus, RunLog, RunLogQuery, RunStatus, Usage
 from otel_runlog.store.batch import Batch, RunVersion
 from otel_runlog.store.duckdb_store import DuckDBRunLogStore
 from otel_runlog.store.reader import StoreReader
@@ -155,3 +155,25 @@ def test_a_step_before_its_run_is_found_where_another_has_no_start(db, run, step
         writer.append(Batch(closed=[RunVersion(run(steps=(timeless, early)), last_ns=2_000)]))
     with StoreReader(db) as reader:
         assert [found.span_id for found in reader.run("a1" * 16).steps] == ["61" * 8, "62" * 8]
+
+
+@pytest.mark.parametrize(("status", "per_run"), [(None, 1), ("failed", 2)])
+def test_pages_of_runs_are_what_one_list_of_all_is_cut_into(db, status, per_run):
+    """Versions that no longer count, runs that are open and runs without a start stand between them."""
+    runs = [
+        RunLog(
+            f"run-{number:02}",
+            started_at=seconds(number % 17) if number % 9 else None,
+            status=(RunStatus.FAILED, RunStatus.COMPLETED)[number % per_run],
+        )
+        for number in range(60)
+    ]
+    again = [RunVersion(run, version) for run in runs[40:50] for version in range(2, 9)]
+    with StoreWriter(db) as writer:
+        writer.append(Batch(closed=[RunVersion(run) for run in runs[:50]], open=[RunVersion(run) for run in runs[50:]]))
+        writer.append(Batch(closed=again, superseded=[(item.run.run_id, item.version - 1) for item in again]))
+    with StoreReader(db) as reader:
+        whole = [run.run_id for run in reader.runs(RunLogQuery(status=status, limit=None))]
+        pages = [reader.runs(RunLogQuery(status=status, limit=7, offset=at)) for at in range(0, len(whole) + 7, 7)]
+    assert len(whole) == 60 // per_run
+    assert [run.run_id for page in pages for run in page] == whole

@@ -13,6 +13,6 @@ ORDER BY
     CASE WHEN $sort = 'tokens' THEN total_tokens END DESC NULLS LAST,
     CASE WHEN $sort = 'duration' THEN duration_ms END DESC NULLS LAST,
     CASE WHEN $sort = 'errors' THEN error_count END DESC NULLS LAST,
-    started_at DESC NULLS LAST,
+    started_ns DESC NULLS LAST,
     run_id
 LIMIT CAST($limit AS BIGINT) OFFSET CAST($offset AS BIGINT);
