@@ -19,7 +19,7 @@ from typing import Self
 import duckdb
 
 from otel_runlog.errors import StoreError, StoreInterruptedError, StoreLockedError
-from otel_runlog.store import statements
+from otel_runlog.store import arrow, statements
 from otel_runlog.store.said import opening_error, using_error
 
 _RETRY_S = 0.05
@@ -94,6 +94,18 @@ class StoreConnection:
         except BaseException:
             appender.clear()
             raise
+
+    def append_columns(self, table: str, names: Sequence[str], columns: Sequence[Sequence[object]]) -> None:
+        """Append rows that are given column by column: all columns of the table, in their order.
+
+        Raises:
+            duckdb.Error: as `append`.
+            ValueError: a value does not fit its column; so do the others of `arrow.UNSTORABLE`.
+            StoreInterruptedError: `interrupt` was called.
+        """
+        self._go_on()
+        if not arrow.append(self.duck, table, names, columns):
+            self.append(table, names, zip(*columns, strict=True))
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:

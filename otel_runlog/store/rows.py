@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from otel_runlog.model import AgentUsage, Cost, LogRecord, Resource, RunLog, Scope, Span, Step, Usage
+from otel_runlog.scores import Score
 from otel_runlog.store import columns
 from otel_runlog.store.batch import BookEntry, LoggedMessageRow, RunVersion, StoredLog, StoredSpan
 from otel_runlog.store.columns import Column
@@ -17,6 +18,8 @@ from otel_runlog.store.columns import Column
 _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**63 - 1
 
 Row: TypeAlias = Sequence[object]
+Columns: TypeAlias = Sequence[Sequence[object]]
+"""The values of each column of a table, in the order of the rows."""
 Record: TypeAlias = Mapping[str, object]
 """A row by column names."""
 
@@ -27,7 +30,7 @@ class _RunRow(msgspec.Struct):
     input: str | None
     output: str | None
     last_ns: int | None
-    cost: Cost
+    cost: Cost | _NoCost
 
 
 class _StepRow(msgspec.Struct):
@@ -54,45 +57,69 @@ class _NoCost(msgspec.Struct):
     version: None = None
 
 
-def packer(table: Sequence[Column]) -> Callable[[object], Row]:
-    """A function that makes a struct the row of a table."""
-    values_of = attrgetter(*(column.path for column in table))
-    packs = [(index, column.pack) for index, column in enumerate(table) if column.pack is not None]
-
-    def pack(item: object) -> Row:
-        row = list(values_of(item))
-        for index, pack_value in packs:
-            row[index] = pack_value(row[index])
-        return row
-
-    return pack
+_NO_COST = _NoCost()
 
 
-pack_span = packer(columns.SPANS)
-pack_log = packer(columns.LOGS)
-pack_score = packer(columns.SCORES)
-_pack_run = packer(columns.RUNS)
-_pack_step = packer(columns.STEPS)
-_pack_agent = packer(columns.AGENTS)
+def pack(table: Sequence[Column], items: Sequence[object]) -> Columns:
+    """The columns of a table, from the structs that are its rows.
+
+    Column by column: of 2,048 spans and their steps that takes 13 us each, row by row it took 29.
+    """
+    reached: dict[str, Sequence[Any]] = {"": items}
+    return [_packed(column, _reach(reached, column.path)) for column in table]
 
 
-def pack_run(item: RunVersion) -> Row:
-    """The row of a run."""
-    cost = item.run.cost_estimate
-    row = _RunRow(item.run, item.version, item.input, item.output, item.last_ns, cost or _NoCost())  # type: ignore[arg-type]
-    return _pack_run(row)
+def _reach(reached: dict[str, Sequence[Any]], path: str) -> Sequence[Any]:
+    """What the path leads to, of each item; `reached` remembers it, and what stands on the way."""
+    if path not in reached:
+        owner, _, field = path.rpartition(".")
+        reached[path] = list(map(attrgetter(field), _reach(reached, owner)))
+    return reached[path]
 
 
-def pack_steps(item: RunVersion) -> Iterator[Row]:
-    """The rows of a run's steps."""
-    for step in item.run.steps:
-        yield _pack_step(_StepRow(item.run.run_id, item.version, step))
+def _packed(column: Column, values: Sequence[object]) -> Sequence[object]:
+    """Neighbours are often one object, the resource of a request's spans for instance: it is packed once."""
+    if (pack_value := column.pack) is None or not values:
+        return values
+    packed: list[object] = []
+    last, last_packed = values[0], pack_value(values[0])
+    for value in values:
+        if value is not last:
+            last, last_packed = value, pack_value(value)
+        packed.append(last_packed)
+    return packed
 
 
-def pack_agents(item: RunVersion) -> Iterator[Row]:
-    """The rows of a run's agents."""
-    for position, agent in enumerate(item.run.agents):
-        yield _pack_agent(_AgentRow(item.run.run_id, item.version, position, agent))
+def pack_spans(spans: Sequence[StoredSpan]) -> Columns:
+    """The columns of the spans."""
+    return pack(columns.SPANS, spans)
+
+
+def pack_logs(logs: Sequence[StoredLog]) -> Columns:
+    """The columns of the log records."""
+    return pack(columns.LOGS, logs)
+
+
+def pack_scores(scores: Sequence[Score]) -> Columns:
+    """The columns of the scores."""
+    return pack(columns.SCORES, scores)
+
+
+def pack_runs(runs: Sequence[RunVersion]) -> Columns:
+    """The columns of the runs."""
+    rows = [_RunRow(r.run, r.version, r.input, r.output, r.last_ns, r.run.cost_estimate or _NO_COST) for r in runs]
+    return pack(columns.RUNS, rows)
+
+
+def pack_steps(runs: Sequence[RunVersion]) -> Columns:
+    """The columns of the runs' steps."""
+    return pack(columns.STEPS, [_StepRow(r.run.run_id, r.version, step) for r in runs for step in r.run.steps])
+
+
+def pack_agents(runs: Sequence[RunVersion]) -> Columns:
+    """The columns of the runs' agents."""
+    rows = [_AgentRow(r.run.run_id, r.version, n, agent) for r in runs for n, agent in enumerate(r.run.agents)]
+    return pack(columns.AGENTS, rows)
 
 
 def content_id(text: str) -> str:
@@ -105,9 +132,9 @@ def pack_content(name: str, text: str) -> Row:
     return name, text, len(text.encode("utf-8", "replace"))
 
 
-def storable(row: Row) -> Row:
-    """A row whose integers fit 64 bits and whose texts fit UTF-8."""
-    return [_storable(value) for value in row]
+def storable(values: Sequence[object]) -> Sequence[object]:
+    """The values with integers that fit 64 bits and texts that fit UTF-8."""
+    return [_storable(value) for value in values]
 
 
 def _storable(value: object) -> object:

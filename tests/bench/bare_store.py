@@ -1,10 +1,10 @@
-"""The floor of the store: DuckDB's appender with the rows that ours would write, and nothing around it."""
+"""The floor of the store: what DuckDB takes for the columns that ours would write, and nothing around it."""
 
 from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeAlias
@@ -12,8 +12,8 @@ from unittest import mock
 
 from otel_runlog.store.connection import StoreConnection, open_for_write
 
-Commit: TypeAlias = list[tuple[str, Sequence[str], list[Sequence[object]]]]
-"""(table, columns, rows) of each append in one transaction."""
+Commit: TypeAlias = list[tuple[str, Sequence[str], Sequence[Sequence[object]]]]
+"""(table, names, columns) of each append in one transaction."""
 
 
 def new_stores(folder: Path) -> Iterator[Path]:
@@ -30,18 +30,19 @@ def new_stores(folder: Path) -> Iterator[Path]:
 def recorded() -> Iterator[list[Commit]]:
     """Gathers what any store appends meanwhile."""
     commits: list[Commit] = []
-    append, transaction = StoreConnection.append, StoreConnection.transaction
+    append, transaction = StoreConnection.append_columns, StoreConnection.transaction
 
-    def recording(store: StoreConnection, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        kept = list(rows)
-        commits[-1].append((table, columns, kept))
-        append(store, table, columns, kept)
+    def recording(
+        store: StoreConnection, table: str, names: Sequence[str], columns: Sequence[Sequence[object]]
+    ) -> None:
+        commits[-1].append((table, names, columns))
+        append(store, table, names, columns)
 
     def beginning(store: StoreConnection) -> AbstractContextManager[None]:
         commits.append([])
         return transaction(store)
 
-    with mock.patch.multiple(StoreConnection, append=recording, transaction=beginning):
+    with mock.patch.multiple(StoreConnection, append_columns=recording, transaction=beginning):
         yield commits
 
 
@@ -57,7 +58,7 @@ def append_bare(
     with appending or nullcontext():
         for commit in commits:
             with store.transaction():
-                for table, columns, rows in commit:
-                    store.append(table, columns, rows)
+                for table, names, columns in commit:
+                    store.append_columns(table, names, columns)
     with closing or nullcontext():
         store.close()

@@ -21,7 +21,7 @@ from .stages import Stages, parse
 from .workload import START_NS, MadeSpan, Workload, json_body, protobuf_body, requests
 
 SECTION = "ingest"
-BARE_PROTOBUF, BARE_JSON = "upb parse and appender", "msgspec parse and appender"
+BARE_PROTOBUF, BARE_JSON = "upb parse and DuckDB", "msgspec parse and DuckDB"
 JOURNAL, SINGLE = "journal of 512-span requests", "journal of 1-span records"
 PROTOBUF_FILES, JSON_LINES = "ingest of protobuf files", "ingest of OTLP/JSON lines"
 FIGURES: tuple[tuple[str, str, float | None], ...] = (

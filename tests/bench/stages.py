@@ -35,8 +35,8 @@ FIGURES: tuple[tuple[str, str | None], ...] = (
     ("messages", None),
     ("projection: nodes, runs, prices", None),
     ("assemble: digest to runs, all of it", None),
-    ("store.append with commit", "DuckDB appender, same rows"),
-    ("store.close with checkpoint", "close after the appender"),
+    ("store.append with commit", "DuckDB alone, same rows"),
+    ("store.close with checkpoint", "close after DuckDB alone"),
 )
 """What is shown, in the order of the flow, with the floor of each."""
 
@@ -69,8 +69,8 @@ class Stages:
             "assemble: digest to runs, all of it": self._assemble,
             "store.append with commit": self._append,
             "store.close with checkpoint": self._close,
-            "DuckDB appender, same rows": lambda timer: append_bare(next(self._stores), self._rows, appending=timer),
-            "close after the appender": lambda timer: append_bare(next(self._stores), self._rows, closing=timer),
+            "DuckDB alone, same rows": lambda timer: append_bare(next(self._stores), self._rows, appending=timer),
+            "close after DuckDB alone": lambda timer: append_bare(next(self._stores), self._rows, closing=timer),
         }
 
     def lines(self, section: str, samples: dict[str, Sample]) -> list[Line]:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from otel_runlog.errors import StoreError
 from otel_runlog.model import LogRecord, Resource, Scope, Span, SpanEvent, SpanLink, Usage
+from otel_runlog.scores import Score
+from otel_runlog.store import arrow
 from otel_runlog.store.batch import (
     Batch,
     BookEntry,
@@ -54,8 +56,15 @@ FULL = stored(
 )
 
 
+@pytest.fixture(params=[True, False], ids=["arrow", "appender"])
+def by_arrow(request, monkeypatch):
+    """Whether even a single row is appended by Arrow, or none at all."""
+    monkeypatch.setattr(arrow, "MANY_ROWS", 1 if request.param else 10**9)
+    return request.param
+
+
 @pytest.fixture
-def writer(db):
+def writer(db, by_arrow):
     with StoreWriter(db) as writer:
         yield writer
 
@@ -229,6 +238,38 @@ with writer._store.transaction():
     writer._store.append("positions", ["segment", "byte_offset"], [("a.seg", 99)])
     os.kill(os.getpid(), signal.SIGKILL)
 """
+
+
+def test_arrow_is_for_many_rows_where_it_is_installed(writer, by_arrow, monkeypatch):
+    def append():
+        return arrow.append(writer._store.duck, "superseded", ["run_id", "version"], [["r"], [1]])
+
+    assert append() is by_arrow
+    monkeypatch.setattr(arrow, "_pyarrow", lambda: None)
+    assert append() is False
+
+
+def test_the_same_rows_are_stored_with_arrow_and_without(tmp_path, run, monkeypatch):
+    batch = Batch(
+        spans=[FULL, stored("52" * 8, attributes={"nul": "a\0b", "text": "\u00e9\u2028"}), stored("53" * 8, name="\0")],
+        start_records=[stored("54" * 8)],
+        logs=[StoredLog(LogRecord(body={"a": [b"x", None]}, attributes={"k": float("nan")}), 3, TRACE)],
+        logged_messages=[LoggedMessageRow(TRACE, "51" * 8, "input", "call", "1", 0, "user", "hello")],
+        scores=[Score("m", "n", "span", value=0.1)],
+        closed=[RunVersion(run(), 1, "in", "out", 5), RunVersion(run("b2" * 16, cost_estimate=None, agents=()))],
+        open=[RunVersion(run("c3" * 16))],
+        outdone=[(TRACE, "51" * 8, b"\x00\xff")],
+        books=[BookEntry("grpc", received=1, stored=1)],
+        positions=[Position("a.seg", 10)],
+    )
+    found = []
+    for many_rows in (1, 10**9):
+        monkeypatch.setattr(arrow, "MANY_ROWS", many_rows)
+        with StoreWriter(tmp_path / f"{many_rows}.duckdb") as writer:
+            writer.append(batch)
+            found.append({table: rows(writer, table) for (table,) in writer._store.duck.sql("show tables").fetchall()})
+    assert found[0] == found[1]
+    assert all(found[0][table] for table in ("stored_spans", "open_spans", "stored_logs", "contents", "stored_scores"))
 
 
 def test_committed_batches_survive_a_kill_and_an_open_one_leaves_nothing(db):
