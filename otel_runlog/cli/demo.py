@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from otel_runlog.cli.opened import PATIENCE_S, reading
+from otel_runlog.cli.opened import reading
 from otel_runlog.cli.options import path_of_db
 from otel_runlog.demo import FILE, QUESTIONS, fresh_file, run_demo
 from otel_runlog.show import text
@@ -14,7 +14,7 @@ from otel_runlog.show.answer import show_answer
 from otel_runlog.show.run import show_run
 from otel_runlog.show.screen import Screen
 from otel_runlog.show.table import Cell
-from otel_runlog.store.details import demo_query, parents_of_run
+from otel_runlog.store.details import demo_query
 
 NEXT_COMMANDS = (
     ("runs", "both runs, one a line"),
@@ -51,8 +51,9 @@ def _show_record(screen: Screen, db: Path) -> None:
     query = demo_query()
     with reading(db) as reader:
         _, first = reader.runs()[:2]
-        run, answer = reader.run(first.run_id), reader.query(query)
-    show_run(screen, run, parents_of_run(db, run.run_id, PATIENCE_S))
+        run, parents = reader.run(first.run_id), reader.parents(first.run_id)
+        answer = reader.query(query)
+    show_run(screen, run, parents)
     screen.line()
     for line in query.strip().splitlines():
         screen.line(Cell(line, "cyan"))

@@ -9,7 +9,7 @@ from typing import Final, get_args
 import click
 import msgspec
 
-from otel_runlog.cli.opened import PATIENCE_S, load_pending, reading
+from otel_runlog.cli.opened import reading
 from otel_runlog.cli.options import (
     Format,
     Label,
@@ -24,8 +24,7 @@ from otel_runlog.show.records import RUN_FIELDS, STEP_FIELDS, run_record, run_wi
 from otel_runlog.show.run import show_run
 from otel_runlog.show.runs import show_runs, show_sessions
 from otel_runlog.show.screen import Screen
-from otel_runlog.store.details import Session, parents_of_run, previews_of_runs
-from otel_runlog.store.details import sessions as list_sessions
+from otel_runlog.store.details import Session
 from otel_runlog.store.reader import RunOrder
 
 TABLE_LIMIT: Final = 50
@@ -72,10 +71,10 @@ def runs(  # noqa: PLR0917 - one argument an option
     )
     with reading(db) as reader:
         found = reader.runs(query, order=sort)
+        previews = {} if form is Format.TABLE else reader.previews([run.run_id for run in found])
     if form is Format.TABLE:
         show_runs(Screen(), found[:shown], more=len(found) > shown)
     else:
-        previews = previews_of_runs(db, [run.run_id for run in found], PATIENCE_S)
         write_rows(form, RUN_FIELDS, [run_record(run, previews.get(run.run_id)) for run in found])
 
 
@@ -90,12 +89,13 @@ def show(run: str, form: Format, db: Path) -> None:
     """
     with reading(db) as reader:
         found = reader.run(reader.find(run))
+        parents = reader.parents(found.run_id) if form is Format.TABLE else {}
+        previews = reader.previews([found.run_id]) if form is Format.JSON else {}
     if form is Format.CSV:
         write_rows(form, STEP_FIELDS, [step_record(step) for step in found.steps])
     elif form is Format.TABLE:
-        show_run(Screen(), found, parents_of_run(db, found.run_id, PATIENCE_S))
+        show_run(Screen(), found, parents)
     else:
-        previews = previews_of_runs(db, [found.run_id], PATIENCE_S)
         click.echo(to_json(run_with_steps(found, previews.get(found.run_id))))
 
 
@@ -105,8 +105,8 @@ def show(run: str, form: Format, db: Path) -> None:
 @db_option
 def sessions(limit: int | None, form: Format, db: Path) -> None:
     """List sessions, the newest first: the conversations that runs belong to."""
-    load_pending(db)
-    found = list_sessions(db, PATIENCE_S)[:limit]
+    with reading(db) as reader:
+        found = reader.sessions()[:limit]
     if form is Format.TABLE:
         show_sessions(Screen(), found)
     else:

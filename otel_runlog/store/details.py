@@ -6,12 +6,15 @@ import datetime as dt
 import os
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
 from otel_runlog.store import statements
-from otel_runlog.store.connection import open_for_read
+from otel_runlog.store.connection import StoreConnection, open_for_read
+
+Parents: TypeAlias = dict[tuple[str, str], str]
+"""The parent span id of each (trace_id, span_id)."""
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -35,26 +38,21 @@ class Preview(msgspec.Struct, frozen=True):
     output: str | None = None
 
 
-def parents_of_run(path: str | os.PathLike[str], run_id: str, timeout_s: float = 0.0) -> dict[tuple[str, str], str]:
-    """The parent span id of each (trace_id, span_id) in the run's traces. Errors are those of `open_for_read`."""
-    with open_for_read(path, timeout_s) as store:
-        rows = store.rows("parents_of_run", {"run_id": run_id})
+def parents_of_run(store: StoreConnection, run_id: str) -> Parents:
+    """The parent span ids in the run's traces. Errors are those of `StoreConnection.rows`."""
+    rows = store.rows("parents_of_run", {"run_id": run_id})
     return {(str(trace_id), str(span_id)): str(parent) for trace_id, span_id, parent in rows}
 
 
-def previews_of_runs(
-    path: str | os.PathLike[str], run_ids: Sequence[str], timeout_s: float = 0.0
-) -> dict[str, Preview]:
-    """The previews of runs by run id. Errors are those of `open_for_read`."""
-    with open_for_read(path, timeout_s) as store:
-        rows = store.rows("previews_of_runs", {"run_ids": list(run_ids)})
+def previews_of_runs(store: StoreConnection, run_ids: Sequence[str]) -> dict[str, Preview]:
+    """The previews of runs by run id. Errors are those of `StoreConnection.rows`."""
+    rows = store.rows("previews_of_runs", {"run_ids": list(run_ids)})
     return {str(run_id): Preview(*cast("tuple[Any, Any]", previews)) for run_id, *previews in rows}
 
 
-def sessions(path: str | os.PathLike[str], timeout_s: float = 0.0) -> list[Session]:
-    """All sessions, the newest first. Errors are those of `open_for_read`."""
-    with open_for_read(path, timeout_s) as store:
-        return [Session(**cast("dict[str, Any]", record)) for record in store.records("list_sessions")]
+def list_sessions(store: StoreConnection) -> list[Session]:
+    """All sessions, the newest first. Errors are those of `StoreConnection.rows`."""
+    return [Session(**cast("dict[str, Any]", record)) for record in store.records("list_sessions")]
 
 
 def provider_of_model(path: str | os.PathLike[str], model: str, timeout_s: float = 0.0) -> str | None:

@@ -12,8 +12,9 @@ import msgspec
 
 from otel_runlog.errors import ConfigError, RunNotFoundError
 from otel_runlog.model import AgentUsage, RunLog, RunLogQuery, Step
-from otel_runlog.store import plain_json, rows
+from otel_runlog.store import details, plain_json, rows
 from otel_runlog.store.connection import OpenStore, open_for_read
+from otel_runlog.store.details import Preview, Session
 from otel_runlog.store.said import asking_error
 
 RunOrder: TypeAlias = Literal["started", "cost", "tokens", "duration", "errors"]
@@ -89,6 +90,18 @@ class StoreReader(OpenStore):
                 f"no run has the id {name!r}, and a prefix takes {SHORTEST_PREFIX} characters or more"
             )
         return _only(name, sorted({str(run_id) for run_id, _ in found}))
+
+    def previews(self, run_ids: Sequence[str]) -> dict[str, Preview]:
+        """The previews of runs by run id."""
+        return details.previews_of_runs(self._store, run_ids)
+
+    def parents(self, run_id: str) -> details.Parents:
+        """The parent span id of each span in the run's traces that has one."""
+        return details.parents_of_run(self._store, run_id)
+
+    def sessions(self) -> list[Session]:
+        """All sessions, the newest first."""
+        return details.list_sessions(self._store)
 
     def query(self, sql: str) -> Result:
         """The answer to any SQL over the views; the store is open read-only.
