@@ -9,10 +9,14 @@ RunLogError
 │   ├── StoreLockedError  another process holds the DuckDB file: its PID, and the way out
 │   ├── StoreInterruptedError  somebody asked for an end of the work; nothing uncommitted is kept
 │   ├── StoreDamagedError the file is no readable DuckDB database; it was left as it is
-│   └── SchemaError       the store was written by a newer version, or is no runlog store
+│   ├── SchemaError       the store was written by a newer version, or is no runlog store
+│   └── StatementError    a SQL statement that is wrong, or that is not answered: the reason is DuckDB's
 ├── RunNotFoundError      no run, or more than one, has that id prefix
 └── ServerError           the server cannot do what was asked, or did not answer
-    └── ServerStartError  it cannot start: another one serves the store, or an address cannot be used
+    ├── ServerStartError  it cannot start: another one serves the store, or an address cannot be used
+    └── LimitError        a question that takes more than the server gives one
+        ├── TimeLimitError  time
+        └── SizeLimitError  memory, or an answer that is too large
 """
 
 from __future__ import annotations
@@ -58,6 +62,10 @@ class SchemaError(StoreError):
     """The store's schema is newer than this package, or not a runlog store's."""
 
 
+class StatementError(StoreError):
+    """A SQL statement is wrong, or is not one that is answered."""
+
+
 class RunNotFoundError(RunLogError):
     """No run, or more than one, goes by that name."""
 
@@ -68,3 +76,15 @@ class ServerError(RunLogError):
 
 class ServerStartError(ServerError):
     """The server cannot start."""
+
+
+class LimitError(ServerError):
+    """A question takes more than the server gives one."""
+
+
+class TimeLimitError(LimitError):
+    """A question takes more time than it may."""
+
+
+class SizeLimitError(LimitError):
+    """A question takes more memory than it may, or its answer is too large."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 import duckdb
 
@@ -24,11 +24,13 @@ from otel_runlog.store.said import opening_error, using_error
 
 _RETRY_S = 0.05
 _SURELY_BEGUN_S = 60.0
-_BASE_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+Settings: TypeAlias = dict[str, str | bool | int | float | list[str]]
+
+BASE_SETTINGS: Settings = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-_WRITE_SETTINGS = _BASE_SETTINGS | {
+_WRITE_SETTINGS = BASE_SETTINGS | {
     "threads": 1,  # a load turn is one stream of small batches; more threads only take the agent's cores
     "wal_autocheckpoint": "128MB",  # of 16 MB, zstd text costs 1.6 times the CPU and 1.8 times the bytes
 }
@@ -212,9 +214,7 @@ def open_for_read(path: str | os.PathLike[str], timeout_s: float = 0.0) -> Store
     """
     from otel_runlog.store import migrations
 
-    file = Path(path).absolute()
-    if not file.exists():
-        raise StoreError(f"there is no store at {file}: nothing has been loaded into it yet, or the path is wrong")
+    file = _existing(path)
     connection = _attach_patiently(file, "attach_read", timeout_s)
     try:
         if migrations.is_current(connection):
@@ -225,6 +225,20 @@ def open_for_read(path: str | os.PathLike[str], timeout_s: float = 0.0) -> Store
     connection.close()
     open_for_write(file, timeout_s).close()
     return _attach_patiently(file, "attach_read", timeout_s)
+
+
+def attach_for_read(
+    path: str | os.PathLike[str], timeout_s: float = 0.0, settings: Settings | None = None
+) -> StoreConnection:
+    """Open the store as `open_for_read` does, whichever version it is of, with DuckDB's settings as given."""
+    return _attach_patiently(_existing(path), "attach_read", timeout_s, settings)
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    file = Path(path).absolute()
+    if not file.exists():
+        raise StoreError(f"there is no store at {file}: nothing has been loaded into it yet, or the path is wrong")
+    return file
 
 
 def _create(file: Path) -> None:
@@ -291,21 +305,22 @@ def _publish(draft: Path, file: Path) -> None:
             draft.rename(file)
 
 
-def _attach_patiently(file: Path, statement: str, timeout_s: float) -> StoreConnection:
+def _attach_patiently(
+    file: Path, statement: str, timeout_s: float, settings: Settings | None = None
+) -> StoreConnection:
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            return _attach(file, statement)
+            return _attach(file, statement, settings)
         except StoreLockedError:
             if time.monotonic() >= deadline:
                 raise
             time.sleep(_RETRY_S)
 
 
-def _attach(file: Path, statement: str) -> StoreConnection:
-    settings = _BASE_SETTINGS if statement == "attach_read" else _WRITE_SETTINGS
+def _attach(file: Path, statement: str, settings: Settings | None = None) -> StoreConnection:
     _require_file(file)
-    duck = duckdb.connect(":memory:", config=settings | {"temp_directory": str(_make_spill_folder(file))})
+    duck = duckdb.connect(":memory:", config=settings or _settings_for(file, statement))
     connection = StoreConnection(duck, file)
     try:
         duck.execute(statements.query(statement), [str(file)])
@@ -314,6 +329,11 @@ def _attach(file: Path, statement: str) -> StoreConnection:
         connection.close()
         raise opening_error(file, str(error)) from error
     return connection
+
+
+def _settings_for(file: Path, statement: str) -> Settings:
+    settings = BASE_SETTINGS if statement == "attach_read" else _WRITE_SETTINGS
+    return settings | {"temp_directory": str(_make_spill_folder(file))}
 
 
 def _require_file(file: Path) -> None:
