@@ -14,6 +14,7 @@ RunLogError
 ├── RunNotFoundError      no run, or more than one, has that id prefix
 └── ServerError           the server cannot do what was asked, or did not answer
     ├── ServerStartError  it cannot start: another one serves the store, or an address cannot be used
+    ├── ServerBusyError   it has too much to do: asking again helps
     └── LimitError        a question that takes more than the server gives one
         ├── TimeLimitError  time
         └── SizeLimitError  memory, or an answer that is too large
@@ -76,6 +77,10 @@ class ServerError(RunLogError):
 
 class ServerStartError(ServerError):
     """The server cannot start."""
+
+
+class ServerBusyError(ServerError):
+    """The server has too much to do just now."""
 
 
 class LimitError(ServerError):

@@ -1,0 +1,258 @@
+"""Questions answered by processes that may be lost (facts/reliability 40 and 41)."""
+
+import hashlib
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from asked_store import CHAT, HARMLESS, PLANNER, REFUSED, make_store, planner
+
+from otel_runlog.errors import (
+    LimitError,
+    RunNotFoundError,
+    ServerBusyError,
+    SizeLimitError,
+    StatementError,
+    StoreError,
+    StoreLockedError,
+    TimeLimitError,
+)
+from otel_runlog.model import RunLogQuery
+from otel_runlog.server import wire
+from otel_runlog.server.query_child import ChildLimits
+from otel_runlog.server.query_pool import QueryPool
+from otel_runlog.server.questions import Form, Previews, Run, RunId, Runs, Sessions, Sql
+from otel_runlog.server.turns import StoreTurns
+from otel_runlog.store.reader import StoreReader
+
+TIME_S = 1.0
+MEMORY_BYTES = 512 << 20
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory):
+    return make_store(tmp_path_factory.mktemp("asked") / "runs.duckdb")
+
+
+@pytest.fixture(scope="module")
+def turns():
+    return StoreTurns()
+
+
+@pytest.fixture(scope="module")
+def pool(db, turns):
+    pool = QueryPool(ChildLimits(str(db), TIME_S, MEMORY_BYTES, answer_bytes=4 << 20), turns)
+    pool.start()
+    yield pool
+    pool.close()
+
+
+def contents(folder):
+    """What stands in the folder, by path."""
+    return {p: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.mark.fault(40)
+def test_what_writes_reads_files_attaches_or_sets_is_refused_and_nothing_has_changed(pool, db):
+    before = contents(db.parent)
+    answered = [statement for statement in REFUSED if not is_refused(pool, statement.format(db=db, folder=db.parent))]
+    assert (answered, contents(db.parent)) == ([], before)
+
+
+def is_refused(pool, sql):
+    try:
+        pool.ask(Sql(sql))
+    except StatementError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("form", Form)
+def test_what_only_reads_is_answered(pool, form):
+    for statement in HARMLESS:
+        assert pool.ask(Sql(statement, form)), statement
+
+
+ATTACKS = {
+    "list": "select len(range(1000000000))",
+    "text": "select repeat('x', 1000000000)",
+    "cross join": "select count(*) from range(10000000) a, range(10000000) b where (a.range * b.range) % 7 = 3",
+    "recursion": "with recursive t(a) as (select 1 union all select a + 1 from t) select count(*) from t",
+    "nesting": "select " + "(" * 100_000 + "1" + ")" * 100_000,
+    "many rows": "from range(1000000000)",
+    "wide rows": "select repeat('x', 1000000) from range(100000)",
+    "sort": "select a.range from range(100000000) a order by hash(a.range)",
+    "aggregate": "select string_agg(repeat('x', 1000)) from range(10000000)",
+}
+
+
+@pytest.mark.fault(41)
+@pytest.mark.parametrize("sql", ATTACKS.values(), ids=ATTACKS)
+def test_what_takes_too_much_ends_in_time_and_memory_and_the_next_question_is_answered(pool, sql):
+    started = time.monotonic()
+    with peak_watched(pool) as peak, pytest.raises((LimitError, StatementError)):
+        pool.ask(Sql(sql, Form.JSON))
+    assert time.monotonic() - started < TIME_S + 1.0
+    assert 0 < peak.bytes <= MEMORY_BYTES
+    assert pool.ask(Sql("select 42 as a", Form.JSON)) == b'[\n{"a":42}\n]'
+
+
+class peak_watched:  # noqa: N801 - used as a function
+    """The largest that a process of the pool was meanwhile."""
+
+    def __init__(self, pool):
+        self.pool, self.bytes, self.over = pool, 0, threading.Event()
+        self.thread = threading.Thread(target=self._body)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+    def _body(self):
+        while not self.over.wait(0.005):
+            for child in list(self.pool._busy):
+                self.bytes = max(self.bytes, peak_of(child._process.pid))
+
+
+def peak_of(pid):
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return max((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM")), default=0)
+
+
+@pytest.mark.fault(41)
+def test_what_cannot_be_interrupted_is_killed_and_others_are_answered_meanwhile(db, turns):
+    pool = QueryPool(ChildLimits(str(db), TIME_S, 2 << 30), turns)
+    pool.start()
+    with ThreadPoolExecutor(1) as threads:
+        slow = threads.submit(pool.ask, Sql("select len(range(120000000)) + len(list_sort(range(120000000)))"))
+        while not pool._busy:
+            pass
+        assert pool.ask(Sql("select 1", Form.JSON)) == b'[\n{"1":1}\n]'
+        with pytest.raises(LimitError):
+            slow.result(TIME_S + 1.0)
+    pool.close()
+
+
+def test_a_killed_process_is_a_time_limit(pool):
+    with ThreadPoolExecutor(1) as threads:
+        answer = threads.submit(pool.ask, Sql(ATTACKS["cross join"]))
+        while not pool._busy:
+            pass
+        [child] = pool._busy
+        child._process.kill()
+        with pytest.raises(TimeLimitError, match="longer than the 1 s it may"):
+            answer.result(5)
+
+
+def test_a_process_that_has_died_waiting_is_replaced(pool):
+    pool.ask(Sql("select 1"))
+    [child] = pool._idle
+    child._process.kill()
+    child._process.wait()
+    assert pool.ask(Sql("select 1", Form.JSON)) == b'[\n{"1":1}\n]'
+
+
+def test_a_process_serves_several_questions_while_it_stays_small(pool):
+    pool.ask(Sql("select 1"))
+    [child] = pool._idle
+    pool.ask(Runs())
+    assert pool._idle == [child]
+
+
+@pytest.mark.parametrize("form", Form)
+def test_an_answer_that_is_too_large_is_refused(pool, form):
+    with pytest.raises(SizeLimitError, match="larger than 4,194,304 bytes"):
+        pool.ask(Sql("select repeat('x', 100000) from range(100)", form))
+
+
+def test_runs_come_back_as_the_store_has_them(pool, db):
+    with StoreReader(db) as reader:
+        [run] = wire.unpack_runs(pool.ask(Run("last")))
+        assert run == reader.run(PLANNER)
+        assert (run.attributes, run.steps[0].params) == (planner().attributes, planner().steps[0].params)
+        assert wire.unpack_runs(pool.ask(Runs(with_steps=True))) == reader.runs(with_steps=True)
+
+
+@pytest.mark.fault(42)
+@pytest.mark.parametrize("text", ["' or 1=1 --", "%", "_" * 32, "a1%", '"; drop table meta; --', "\\", "\0"])
+def test_names_and_conditions_are_values_and_never_sql(pool, text):
+    with pytest.raises(RunNotFoundError):
+        pool.ask(RunId(text))
+    for condition in ("agent", "status", "session_id"):
+        assert wire.unpack_runs(pool.ask(Runs(RunLogQuery(**{condition: text})))) == []
+    assert wire.unpack_runs(pool.ask(Runs(RunLogQuery(labels={text: text})))) == []
+    assert wire.msgspec.msgpack.decode(pool.ask(Previews((text,)))) == {}
+
+
+@pytest.mark.fault(42)
+def test_a_condition_with_quotes_finds_what_has_them(pool):
+    [run] = wire.unpack_runs(pool.ask(Runs(RunLogQuery(session_id="s1' or 1=1 --"))))
+    assert run.run_id == PLANNER
+
+
+def test_json_is_what_commands_print(pool):
+    runs = json.loads(pool.ask(Runs(form=Form.JSON)))
+    assert [(run["run_id"], run["cost_usd"]) for run in runs] == [(PLANNER, 0.0123), (CHAT, None)]
+    run = json.loads(pool.ask(Run("a1a1", Form.JSON)))
+    assert [step["model"] for step in run["steps"]] == ["m-std"]
+    assert [session["session_id"] for session in json.loads(pool.ask(Sessions(form=Form.JSON)))] == [
+        "s1' or 1=1 --",
+        "s2",
+    ]
+
+
+def test_an_arrow_stream_has_the_rows(pool):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.ipc.open_stream(pool.ask(Sql("from range(3000)", Form.ARROW))).read_all()
+    assert table["range"].to_pylist() == list(range(3000))
+
+
+def test_a_store_held_by_another_process_is_told(db, turns):
+    pool = QueryPool(ChildLimits(str(db.with_name("missing.duckdb"))), turns)
+    with pytest.raises(StoreError, match="there is no store at"):
+        pool.ask(Runs())
+    pool.close()
+
+
+def test_a_question_waits_for_a_turn_that_writes(pool, turns):
+    with ThreadPoolExecutor(1) as threads:
+        with turns.writing():
+            answer = threads.submit(pool.ask, Sql("select 1"))
+            with pytest.raises(TimeoutError):
+                answer.result(0.2)
+        assert answer.result(5)
+        with turns.writing(), pytest.raises(StoreLockedError, match="no turn left"):
+            pool.ask(Sql("select 1"))
+
+
+def test_more_questions_than_slots_wait_and_then_are_told(db, turns):
+    pool = QueryPool(ChildLimits(str(db), time_s=0.2), turns, concurrent=1)
+    with ThreadPoolExecutor(1) as threads, turns.writing():
+        first = threads.submit(pool.ask, Sql("select 1"))
+        while pool._slots._value:
+            pass
+        with pytest.raises((ServerBusyError, StoreLockedError)):
+            pool.ask(Sql("select 1"))
+        with pytest.raises(StoreLockedError):
+            first.result()
+    pool.close()
+
+
+def test_what_is_pending_is_loaded_before_the_answer(db, turns):
+    asked = []
+    pool = QueryPool(ChildLimits(str(db)), turns, lambda timeout_s: asked.append(timeout_s) is None)
+    pool.ask(Sql("select 1"))
+    assert asked == [1.0]
+    pool.close()
+    with pytest.raises(ServerBusyError, match="ending"):
+        pool.ask(Sql("select 1"))
