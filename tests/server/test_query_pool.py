@@ -28,7 +28,7 @@ from otel_runlog.server.questions import Form, Previews, Run, RunId, Runs, Sessi
 from otel_runlog.server.turns import StoreTurns
 from otel_runlog.store.reader import StoreReader
 
-TIME_S = 1.0
+TIME_S = 2.0
 MEMORY_BYTES = 512 << 20
 
 
@@ -92,6 +92,7 @@ ATTACKS = {
 @pytest.mark.fault(41)
 @pytest.mark.parametrize("sql", ATTACKS.values(), ids=ATTACKS)
 def test_what_takes_too_much_ends_in_time_and_memory_and_the_next_question_is_answered(pool, sql):
+    pool.ask(Sql("select 1"))  # the process that was lost before has a successor now
     started = time.monotonic()
     with peak_watched(pool) as peak, pytest.raises((LimitError, StatementError)):
         pool.ask(Sql(sql, Form.JSON))
@@ -150,8 +151,8 @@ def test_a_killed_process_is_a_time_limit(pool):
             pass
         [child] = pool._busy
         child._process.kill()
-        with pytest.raises(TimeLimitError, match="longer than the 1 s it may"):
-            answer.result(5)
+        with pytest.raises(TimeLimitError, match="longer than the 2 s it may"):
+            answer.result(20)
 
 
 def test_a_process_that_has_died_waiting_is_replaced(pool):
@@ -230,7 +231,7 @@ def test_a_question_waits_for_a_turn_that_writes(pool, turns):
             answer = threads.submit(pool.ask, Sql("select 1"))
             with pytest.raises(TimeoutError):
                 answer.result(0.2)
-        assert answer.result(5)
+        assert answer.result(20)
         with turns.writing(), pytest.raises(StoreLockedError, match="no turn left"):
             pool.ask(Sql("select 1"))
 
