@@ -19,6 +19,7 @@ import msgspec
 
 from otel_runlog.assemble import Assembler
 from otel_runlog.errors import JournalError, OtlpError, StoreInterruptedError, StoreLockedError
+from otel_runlog.journal.cursors import are_past
 from otel_runlog.journal.folder import Segment, journal_folder, retire, segments, set_aside, sweep
 from otel_runlog.journal.layout import Record
 from otel_runlog.journal.reader import DamageKind, SegmentRead, read_segment
@@ -82,7 +83,8 @@ class Loader:
 
         A segment goes only when its rows stand in the store's file itself: from a write-ahead log that is damaged or
         deleted rows and positions vanish together, and the segments are loaded again. What was loaded from a segment
-        that somebody else deleted cannot be missed, and what had not been loaded of it cannot be known.
+        that somebody else deleted cannot be missed, and what had not been loaded of it cannot be known. A segment that
+        a destination is yet to be sent stays as well (see journal.cursors).
 
         Args:
             timeout_s: how long to wait for another process to let go of the store.
@@ -165,7 +167,11 @@ class Loader:
         return self._positions.get(source) or Position(source, 0)
 
     def _is_pending(self, segment: Segment) -> bool:
-        return not segment.living or segment.size_bytes > self.position(segment.name).offset
+        """Whether something of it is to be loaded, or it can go. What waits for a destination alone is not pending."""
+        at = self.position(segment.name)
+        if segment.living:
+            return segment.size_bytes > at.offset
+        return not at.ended or are_past(segment.path.parent, segment.name, at.offset)
 
     def _load_segment(self, gathering: _Gathering, segment: Segment, report: LoadReport, deadline: float) -> bool:
         """Gather what is there of a segment; whether nothing will follow."""
@@ -202,9 +208,12 @@ class Loader:
             logger.warning("%s", why)
 
     def _put_away(self, ended: Iterable[Segment], report: LoadReport) -> None:
-        """Remove the segments that are loaded whole, set those aside that lost something."""
+        """Remove segments that are loaded whole and sent everywhere, set those aside that lost something."""
         for segment in ended:
-            if not self.position(segment.name).damaged:
+            at = self.position(segment.name)
+            if not are_past(segment.path.parent, segment.name, at.offset):
+                continue
+            if not at.damaged:
                 retire(segment.path)
             elif aside := set_aside(segment.path):
                 report.damaged.append(str(aside))

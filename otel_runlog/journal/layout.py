@@ -164,6 +164,13 @@ def claims_more_than(data: bytes, at: int) -> bool:
     return bool(_RECORD.unpack_from(data, at + _PREFIX_BYTES)[0] > rest - RECORD_HEAD_BYTES)
 
 
+def claimed_bytes(data: bytes) -> int:
+    """How long the record at the beginning of `data` says it is, its head included; 0 where no record begins there."""
+    if len(data) < RECORD_HEAD_BYTES or not data.startswith(RECORD_MARKER):
+        return 0
+    return RECORD_HEAD_BYTES + int(_RECORD.unpack_from(data, _PREFIX_BYTES)[0])
+
+
 def find_next(data: bytes, after: int, seed: int) -> int | None:
     """Where the first sound record or footer behind `after` begins; None where there is none."""
     at = data.find(_MARKER_START, after + 1)

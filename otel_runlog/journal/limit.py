@@ -1,7 +1,8 @@
 """The journal's limit: over it, the oldest records are let go, and what is left of their segment says how many.
 
 A segment that was let go is its header and one frame with the number of its records, so whoever loads it counts what it
-had not loaded before. Only segments without a living writer go; what living ones hold is above the limit if need be.
+had not loaded before, and so does whoever forwards it for what it had not sent (see cursors). Only segments without a
+living writer go; what living ones hold is above the limit if need be.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def keep_below(folder: Path, limit_bytes: int) -> int:
                 over_bytes -= segment.size_bytes - LET_GO_BYTES
     if records:
         logger.warning(
-            "the journal %s was over its limit of %d bytes: the oldest %d records were dropped before anybody had "
-            "loaded them; `otel-runlog runs` loads what is there",
+            "the journal %s was over its limit of %d bytes: the oldest %d records were dropped before they were "
+            "loaded, or sent to every destination; `otel-runlog runs` loads what is there",
             *(folder, limit_bytes, records),
         )
     return records
