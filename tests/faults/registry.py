@@ -52,6 +52,7 @@ FAULTS: dict[int, str] = {
     40: "SQL that writes, reads files, attaches or sets",
     41: "SQL that takes too much",
     42: "SQL in names and filters",
+    45: "forward targets that are none, redirects, huge answers",
     47: "patterns that backtrack for ever",
     48: "disk full",
     49: "flipped and missing bytes in the journal",
@@ -65,7 +66,7 @@ FAULTS: dict[int, str] = {
 }
 """By number; those of the server are shown with the server."""
 
-REQUIRED = frozenset({*range(1, 17), 21, 22, 23, 40, 41, 42, 47, 49, 50, 51, 52, 53, 55, 56})
+REQUIRED = frozenset({*range(1, 17), 21, 22, 23, 40, 41, 42, 45, 47, 49, 50, 51, 52, 53, 55, 56})
 """Each of these has a test that carries its number."""
 
 SCENARIOS: tuple[Scenario, ...] = (
