@@ -125,9 +125,9 @@ def test_the_caches_are_bounded():
     for number in range(3):
         start = number * MAX_CACHED_PAIRS
         encoder.encode_span(sdk_span(attributes={f"k{n}": n for n in range(start, start + MAX_CACHED_PAIRS)}))
-        assert len(encoder._pairs) <= MAX_CACHED_PAIRS
+        assert len(encoder._attributes.pairs) <= MAX_CACHED_PAIRS
         encoder.encode_span(sdk_span(attributes={f"k{n}": "x" for n in range(start, start + MAX_CACHED_FIELDS)}))
-        assert len(encoder._texts) <= MAX_CACHED_FIELDS
+        assert len(encoder._attributes.keys) <= MAX_CACHED_FIELDS
     for _ in range(100):
         encoder.encode_span(sdk_span(resource=SdkResource({"n": 1})))
     assert len(encoder._prefixes) <= 64
