@@ -42,8 +42,6 @@ FOOTER_BYTES: Final = _PREFIX_BYTES + _FOOTER.size
 # The numbers are on disk: append only.
 _SIGNALS: Final = (Signal.TRACES, Signal.LOGS, Signal.METRICS, Signal.STARTS)
 _ENCODINGS: Final = (Encoding.PROTOBUF, Encoding.JSON)
-_SIGNAL_CODES: Final = {signal: code for code, signal in enumerate(_SIGNALS)}
-_ENCODING_CODES: Final = {encoding: code for code, encoding in enumerate(_ENCODINGS)}
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -95,11 +93,15 @@ def unpack_header(data: bytes) -> Header | None:
     return Header(pid=pid, started_ns=started_ns, seed=seed, version=version)
 
 
-def pack_record_head(seed: int, record: Record) -> bytes:
-    """The bytes that stand before a record's body."""
-    codes = _SIGNAL_CODES[record.signal], _ENCODING_CODES[record.encoding]
-    fields = _RECORD.pack(len(record.body), record.sequence, record.received_ns, *codes)
-    return RECORD_MARKER + _CRC.pack(crc32(record.body, crc32(fields, seed))) + fields
+def pack_record_head(
+    signal: Signal, encoding: Encoding, received_ns: int, body: bytes, *, seed: int, sequence: int
+) -> tuple[bytes, int]:
+    """The bytes that stand before a record's body, and the crc among them."""
+    # `index` finds a member by its identity; to look it up in a dict takes 0.2 us, for an enum's hash is Python's.
+    codes = _SIGNALS.index(signal), _ENCODINGS.index(encoding)
+    fields = _RECORD.pack(len(body), sequence, received_ns, *codes)
+    crc = crc32(body, crc32(fields, seed))
+    return RECORD_MARKER + _CRC.pack(crc) + fields, crc
 
 
 def record_crc(data: bytes, at: int = 0) -> int:

@@ -10,13 +10,15 @@ import secrets
 import threading
 import time
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from otel_runlog.journal import layout
 from otel_runlog.journal.folder import FILE_MODE, TEMPORARY_SUFFIX, SegmentName
-from otel_runlog.journal.layout import Record
 from otel_runlog.otlp.wire import Encoding, Signal
+
+_FRAME_BYTES: Final = layout.RECORD_HEAD_BYTES + layout.FOOTER_BYTES
 
 
 class _Written(msgspec.Struct, frozen=True):
@@ -69,8 +71,8 @@ class OpenSegment:
 
     def takes(self, body_bytes: int, most_bytes: int) -> bool:
         """Whether a record is to be appended: it keeps the file below `most_bytes` or is its first, and all is well."""
-        grown_bytes = self._written.size_bytes + layout.RECORD_HEAD_BYTES + body_bytes + layout.FOOTER_BYTES
-        has_room = grown_bytes <= most_bytes or self._written.records == 0
+        written = self._written
+        has_room = written.size_bytes + body_bytes + _FRAME_BYTES <= most_bytes or written.records == 0
         return has_room and not self.broken and self.is_ours()
 
     def is_ours(self) -> bool:
@@ -87,10 +89,12 @@ class OpenSegment:
     def write(self, signal: Signal, encoding: Encoding, received_ns: int, body: bytes) -> int:
         """Append one record with one system call; returns the size of the file after it."""
         before = self._written
-        head = layout.pack_record_head(self._seed, Record(signal, encoding, received_ns, before.records, body))
+        head, crc = layout.pack_record_head(
+            signal, encoding, received_ns, body, seed=self._seed, sequence=before.records
+        )
         record_bytes = len(head) + len(body)
         size = before.size_bytes + record_bytes
-        after = _Written(before.records + 1, size, layout.next_checksum(before.checksum, layout.record_crc(head)))
+        after = _Written(before.records + 1, size, layout.next_checksum(before.checksum, crc))
         try:
             _require_whole(os.writev(self._fd, (head, body)), record_bytes)
             self._written = after

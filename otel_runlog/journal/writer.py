@@ -103,7 +103,9 @@ class JournalWriter:
             return self._append_apart(*record)
         with self._lock:
             try:
-                segment = self._segment_for(len(record[-1]))
+                segment = self._segment
+                if segment is None or not segment.takes(len(record[-1]), self._segment_bytes):
+                    segment = self._next_segment()
                 return segment, segment.write(*record)
             finally:
                 if self._close_soon:
@@ -116,14 +118,10 @@ class JournalWriter:
         segment.finish(fsync=self._fsync)
         return segment, size_bytes
 
-    def _segment_for(self, body_bytes: int) -> OpenSegment:
-        segment = self._segment
-        if segment is not None and not segment.takes(body_bytes, self._segment_bytes):
-            with contextlib.suppress(OSError):  # a reader reports the missing footer; the record at hand goes on
-                self._close_segment()
-            segment = None
-        if segment is None:
-            segment = self._segment = self._new_segment()
+    def _next_segment(self) -> OpenSegment:
+        with contextlib.suppress(OSError):  # a reader reports the missing footer; the record at hand goes on
+            self._close_segment()
+        segment = self._segment = self._new_segment()
         return segment
 
     def _new_segment(self) -> OpenSegment:

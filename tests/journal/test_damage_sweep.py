@@ -6,7 +6,7 @@ import pytest
 from journalled import balanced_books, calls, ends, named, write
 
 from otel_runlog.doctor import examine
-from otel_runlog.journal import DamageKind, Record, damaged, layout, read_segment, segments
+from otel_runlog.journal import DamageKind, damaged, layout, read_segment, segments
 from otel_runlog.loader import Loader
 from otel_runlog.otlp.wire import Encoding, Signal
 
@@ -20,8 +20,8 @@ def segment(folder: Path, bodies=BODIES, *, footer: bool = True) -> Path:
     """A small one, of a writer that closed it or was killed."""
     checksum, parts = 0, [layout.pack_header(layout.Header(1, 2, SEED))]
     for number, body in enumerate(bodies):
-        head = layout.pack_record_head(SEED, Record(Signal.TRACES, Encoding.PROTOBUF, 7, number, body))
-        checksum = layout.next_checksum(checksum, layout.record_crc(head))
+        head, crc = layout.pack_record_head(Signal.TRACES, Encoding.PROTOBUF, 7, body, seed=SEED, sequence=number)
+        checksum = layout.next_checksum(checksum, crc)
         parts += [head, body]
     if footer:
         parts.append(layout.pack_footer(SEED, layout.Footer(len(bodies), checksum)))
