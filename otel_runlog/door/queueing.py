@@ -11,7 +11,9 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeAlias
 
-from opentelemetry.sdk.trace import ReadableSpan
+import msgspec
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.trace import Link
 
 from otel_runlog.containment import describe, is_applications, warn
 from otel_runlog.door.worker import Receipt, Worker
@@ -25,6 +27,7 @@ VALUE_BYTES: Final = 50
 WIDEST_CHARACTER_BYTES: Final = 4
 """What Python takes at most for a character beyond ASCII."""
 _NESTED: Final = (dict, tuple, list)
+_PACK: Final = msgspec.msgpack.Encoder().encode
 UNKNOWN_BYTES: Final = 1 << 20
 """What a span is taken to weigh whose parts cannot be read."""
 POLL_S: Final = 0.0005
@@ -74,7 +77,7 @@ class SpanQueue:
 
     def put(self, signal: Signal, span: ReadableSpan, received_ns: int) -> bool:
         """Queue a span; False where it does not fit and nothing was written for STALLED_S."""
-        weight_bytes = _weigh_safely(span)
+        weight_bytes = weigh(span)
         if not self._admits(weight_bytes) and not self._gets_room(weight_bytes):
             return False
         self._waiting.append((signal, span, received_ns, weight_bytes))
@@ -163,41 +166,47 @@ def _next(inbox: SimpleQueue[_Message | None], timeout_s: float) -> _Message | N
         return _WAITING
 
 
-def _weigh_safely(span: ReadableSpan) -> int:
+def weigh(span: ReadableSpan) -> int:
+    """About how many bytes a span keeps in memory: its attributes as one text.
+
+    Memory holds at most 4 times as much where there is an emoji in a text, 12 times where there are long lists of
+    numbers. In one step of C: 1.2 us for the 22 attributes of a call, value by value 5.5.
+    """
     try:
-        return weigh(span)
+        attributes: Any = span._attributes  # noqa: SLF001 - the SDK's views are copies
+        weight = SPAN_BYTES + len(_PACK((span.name, span.status.description, attributes.copy())))
+        if span._events or span._links:  # noqa: SLF001
+            weight += sum(SPAN_BYTES + len(_PACK(dict(part.attributes or {}))) for part in _parts(span))
+    except BaseException as error:  # foreign values, text that is no Unicode, nesting without end
+        if is_applications(error):
+            raise
+        return _weigh_strange(span)
+    return weight
+
+
+def _weigh_strange(span: ReadableSpan) -> int:
+    try:
+        weight = _weigh_attributes(span.attributes) + _weigh_text(span.name) + _weigh_text(span.status.description)
+        return weight + sum(_weigh_attributes(part.attributes) for part in _parts(span))
     except BaseException as error:  # spans made by hand may hold anything
         if is_applications(error):
             raise
         return UNKNOWN_BYTES
 
 
-def weigh(span: ReadableSpan) -> int:
-    """About how many bytes a span keeps in memory: its text counts in full."""
-    weight = _weigh_attributes(span._attributes) + _weigh_text(span.name)  # noqa: SLF001 - the SDK's views are copies
-    if span.status.description:
-        weight += _weigh_text(span.status.description)
-    if span._events or span._links:  # noqa: SLF001
-        weight += sum(_weigh_attributes(event.attributes) for event in span.events)
-        weight += sum(_weigh_attributes(link.attributes) for link in span.links)
-    return weight
+def _parts(span: ReadableSpan) -> tuple[Event | Link, ...]:
+    return (*span.events, *span.links)
 
 
 def _weigh_attributes(attributes: Mapping[str, Any] | None) -> int:
     """With values of any depth: a loop, because nesting must not end in a RecursionError, nor a cycle in none."""
-    copy = getattr(attributes, "copy", None)  # the SDK's own mapping takes a lock for each value
-    waiting: list[Collection[Any]] = [(copy() if copy else dict(attributes or {})).values()]
+    waiting: list[Collection[Any]] = [dict(attributes or {}).values()]
     weight, left = SPAN_BYTES, MAX_VALUE_ITEMS
     while waiting and left > 0:
         values = waiting.pop()
         weight += VALUE_BYTES * len(values)
         for value in islice(values, left):
-            kind = type(value)
-            if kind is str:
-                weight += len(value) if value.isascii() else WIDEST_CHARACTER_BYTES * len(value)
-            elif kind is int or kind is bool or kind is float:
-                pass
-            elif isinstance(value, _NESTED):
+            if isinstance(value, _NESTED):
                 waiting.append(value.values() if isinstance(value, dict) else value)
             else:
                 weight += _weigh_text(value)
