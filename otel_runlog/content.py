@@ -20,7 +20,7 @@ from otel_runlog.config import ContentMode, Redactor
 from otel_runlog.containment import is_from_signal
 from otel_runlog.model import AttrValue
 from otel_runlog.span import plain_text, plain_value
-from otel_runlog.span_copy import CopiedSpan
+from otel_runlog.span_copy import CopiedSpan, Parts
 
 CONTENT_KEYS: Final = frozenset(
     {
@@ -129,6 +129,9 @@ CONTENT_PREFIXES: Final = (
 NOT_CONTENT: Final = frozenset({"gen_ai.prompt.name", "gen_ai.prompt.version", "ai.prompt.toolChoice"})
 """Keys that begin like content and are none."""
 
+MOST_KEYS: Final = 4096
+"""So many keys are remembered as content or not."""
+
 Counter = Callable[[str], None]
 """Called with a reason for every value that was left out because redaction failed."""
 
@@ -136,6 +139,21 @@ Counter = Callable[[str], None]
 def is_content(key: str) -> bool:
     """Whether the attribute `key` carries prompt, answer or tool text."""
     return (key in CONTENT_KEYS or key.startswith(CONTENT_PREFIXES)) and key not in NOT_CONTENT
+
+
+class _ContentKeys(dict[str, bool]):
+    """`is_content` of the keys that came, remembered: to look at all beginnings takes 0.5 us a key."""
+
+    def __missing__(self, key: str) -> bool:
+        found = is_content(key)
+        if len(self) >= MOST_KEYS:
+            self.clear()
+        if type(key) is str:
+            self[key] = found
+        return found
+
+
+_IS_CONTENT: Final = _ContentKeys()
 
 
 class Filter:
@@ -154,6 +172,7 @@ class Filter:
         self.redact = redact
         self.count_failure = count_failure
         self._resource: tuple[Resource, Resource] | None = None
+        self._scope: tuple[InstrumentationScope | None, InstrumentationScope | None] = (None, None)
 
     @property
     def is_needed(self) -> bool:
@@ -174,14 +193,22 @@ class Filter:
     def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes that remain."""
         copy = getattr(attributes, "copy", None)  # the SDK's own mapping takes a lock for each value
-        kept = ((key, self.value(key, value)) for key, value in (copy() if copy else attributes).items())
-        return {key: value for key, value in kept if value is not None}
+        kept: dict[str, Any] = copy() if copy else dict(attributes)
+        if self.content is not ContentMode.FULL:
+            for key in [key for key in kept if _IS_CONTENT[key]]:
+                if self.content is ContentMode.HASH:
+                    kept[key] = hash_marker(kept[key])
+                else:
+                    del kept[key]
+        return kept if self.redact is None else self._all_redacted(kept)
 
-    def value(self, key: str, value: object) -> object:
-        """What remains of one value; None for nothing."""
-        if self.content is not ContentMode.FULL and is_content(key):
-            value = hash_marker(value) if self.content is ContentMode.HASH else None
-        return self._redacted(key, value) if self.redact is not None else value
+    def _all_redacted(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        kept = {}
+        for key, value in attributes.items():
+            answer = self._ask(key, value) if type(value) is str else self._redacted(key, value)
+            if answer is not None:
+                kept[key] = answer
+        return kept
 
     def text(self, key: str, text: object) -> str:
         """What the redactor leaves of a span's name, an event's name or a status message."""
@@ -189,7 +216,13 @@ class Filter:
         return redacted if isinstance(redacted, str) else ""
 
     def scope(self, scope: InstrumentationScope | None) -> InstrumentationScope | None:
-        """The scope as it may be written; the same object where nothing of it changes."""
+        """The scope as it may be written, asked for once; the same object where nothing of it changes."""
+        memo = self._scope
+        if memo[0] is not scope:
+            self._scope = memo = (scope, self._redacted_scope(scope))
+        return memo[1]
+
+    def _redacted_scope(self, scope: InstrumentationScope | None) -> InstrumentationScope | None:
         if scope is None or self.redact is None:
             return scope
         name, version = self.text("scope.name", scope.name), self.text("scope.version", scope.version)
@@ -233,17 +266,19 @@ class FilteredSpan(CopiedSpan):
     """A span as a filter leaves it."""
 
     def __init__(self, span: ReadableSpan, wanted: Filter) -> None:
-        status = span.status
-        super().__init__(
-            span,
-            name=wanted.text("span.name", span.name),
+        parts = Parts(
             resource=wanted.resource(span.resource),
             attributes=wanted.attributes(span.attributes or {}),
             events=[_event(event, wanted) for event in span.events],
             links=[_link(link, wanted) for link in span.links],
-            status=Status(status.status_code, _message(status.description, wanted)),
-            instrumentation_scope=wanted.scope(span.instrumentation_scope),
         )
+        if wanted.redact is not None:
+            parts["name"] = wanted.text("span.name", span.name)
+            parts["instrumentation_scope"] = wanted.scope(span.instrumentation_scope)
+            status = span.status
+            if status.description:
+                parts["status"] = Status(status.status_code, wanted.text("status.message", status.description))
+        super().__init__(span, **parts)
 
 
 def hash_marker(value: object) -> str:
@@ -260,7 +295,3 @@ def _event(event: Event, wanted: Filter) -> Event:
 
 def _link(link: Link, wanted: Filter) -> Link:
     return Link(link.context, wanted.attributes(link.attributes or {}))
-
-
-def _message(description: str | None, wanted: Filter) -> str | None:
-    return wanted.text("status.message", description) if description else description

@@ -1,5 +1,7 @@
 """A span of the SDK with some parts replaced, for what is written of it. The original is never changed."""
 
+# ruff: noqa: SIM401 - `get` would ask the original for what is replaced, and it may be replaced because asking raises
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -33,22 +35,21 @@ class CopiedSpan(ReadableSpan):
     """
 
     def __init__(self, span: ReadableSpan, *, left_out: int = 0, **parts: Unpack[Parts]) -> None:
-        def part(name: str) -> Any:
-            return parts[name] if name in parts else getattr(span, name)  # type: ignore[literal-required]
-
         super().__init__(
-            name=part("name"),
+            name=parts["name"] if "name" in parts else span.name,
             context=span.get_span_context(),
             parent=span.parent,
-            resource=part("resource"),
-            attributes=part("attributes"),
-            events=part("events"),
-            links=part("links"),
+            resource=parts["resource"] if "resource" in parts else span.resource,
+            attributes=parts["attributes"] if "attributes" in parts else span.attributes,
+            events=parts["events"] if "events" in parts else span.events,
+            links=parts["links"] if "links" in parts else span.links,
             kind=span.kind,
-            status=part("status"),
-            start_time=part("start_time"),
-            end_time=part("end_time"),
-            instrumentation_scope=part("instrumentation_scope"),
+            status=parts["status"] if "status" in parts else span.status,
+            start_time=parts["start_time"] if "start_time" in parts else span.start_time,
+            end_time=parts["end_time"] if "end_time" in parts else span.end_time,
+            instrumentation_scope=(
+                parts["instrumentation_scope"] if "instrumentation_scope" in parts else span.instrumentation_scope
+            ),
         )
         self._dropped = (span.dropped_attributes + left_out, span.dropped_events, span.dropped_links)
 
