@@ -1,0 +1,241 @@
+"""The gRPC side of the server: TraceService and LogsService of OTLP 1.11, requests as bytes.
+
+A generated servicer answers a message it cannot parse with INTERNAL, which no exporter tries again, so the whole batch
+is lost for one bad span; here bytes come in and bytes go out. The methods are registered as client-streaming, which is
+the same on the wire, because only then does the handler run before the message is read: it can wait for its turn to
+read, so that no more than `readers` messages of the largest size are on their way at once, and a call whose message
+does not come can be ended. Compression (gzip, deflate) and the limit on its outcome are grpc's.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, NoReturn
+
+import grpc  # type: ignore[import-untyped]
+
+from otel_runlog.errors import ServerStartError
+from otel_runlog.otlp.wire import Encoding, Signal
+from otel_runlog.server.answers import CODES, Answer, Outcome, RefusedError, export_response, trailers
+from otel_runlog.server.budget import Budget
+from otel_runlog.server.guard import Guard
+from otel_runlog.server.intake import Intake
+from otel_runlog.server.otlp_routes import NO_METRICS
+
+SIGNALS: Final = {
+    "/opentelemetry.proto.collector.trace.v1.TraceService/Export": Signal.TRACES,
+    "/opentelemetry.proto.collector.logs.v1.LogsService/Export": Signal.LOGS,
+}
+METRICS: Final = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
+THREADS: Final = 16
+"""So many calls wait for one fdatasync together."""
+MOST_WAITING: Final = 256
+"""Calls that have no thread yet; more are told to come again, before their message is read."""
+READ_WAIT_S: Final = 5.0
+"""So long a call waits for its turn to read, half of what exporters give the whole."""
+MESSAGE_TIMEOUT_S: Final = 30.0
+_LOOK_EVERY_S: Final = 1.0
+
+logger = logging.getLogger("otel_runlog")
+
+
+class GrpcDoor:
+    """Serves OTLP over gRPC.
+
+    Args:
+        bind: host:port; port 0 picks a free one.
+        intake: what takes requests.
+        guard: who may ask.
+        budget: memory for requests.
+        max_request_bytes: the largest message, decompressed.
+        readers: messages that are read at once. With the largest message each may take twice its size in grpc and
+            Python, so the default of 4 keeps them below 512 MiB.
+        handlers: other services on the same port.
+        message_timeout_s: so long may a message take.
+    """
+
+    def __init__(
+        self,
+        bind: str,
+        intake: Intake,
+        guard: Guard,
+        budget: Budget,
+        *,
+        max_request_bytes: int = 64 << 20,
+        readers: int = 4,
+        handlers: Sequence[grpc.GenericRpcHandler] = (),
+        message_timeout_s: float = MESSAGE_TIMEOUT_S,
+    ) -> None:
+        self._bind = bind
+        self._pool = _CountingPool(THREADS, "otel-runlog-grpc")
+        self._refusing = ThreadPoolExecutor(1, "otel-runlog-grpc-refusing")
+        self._reading = _Reading(readers, message_timeout_s)
+        otlp = _OtlpHandler(_Taking(intake, guard, budget, self._reading), self._pool, self._refusing)
+        self._server = grpc.server(self._pool, handlers=(otlp, *handlers), options=_options(max_request_bytes))
+
+    def start(self) -> str:
+        """Listen; returns the host:port.
+
+        Raises:
+            ServerStartError: the address cannot be used.
+        """
+        try:
+            port = self._server.add_insecure_port(self._bind)
+        except RuntimeError as error:
+            raise ServerStartError(f"cannot serve gRPC on {self._bind}: {error}") from None
+        self._server.start()
+        self._reading.start()
+        return f"{self._bind.rpartition(':')[0]}:{port}"
+
+    def stop(self, timeout_s: float) -> bool:
+        """Take no more calls, answer those that are there, and end; False where that took longer than `timeout_s`."""
+        ended: bool = self._server.stop(timeout_s).wait(timeout_s + _LOOK_EVERY_S)
+        self._reading.stop()
+        self._pool.shutdown(wait=False)
+        self._refusing.shutdown(wait=False)
+        return ended
+
+
+def _options(max_request_bytes: int) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", max_request_bytes),  # 4 MiB by default
+        ("grpc.so_reuseport", 0),  # a second server must not share the port
+        ("grpc.max_concurrent_streams", MOST_WAITING),  # of a connection; more wait at the client
+        ("grpc.keepalive_time_ms", 60_000),  # finds clients that went away without a word
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),  # the Collector's clients ping every 10 s
+    ]
+
+
+class _CountingPool(ThreadPoolExecutor):
+    """Knows how many calls have no thread yet."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        super().__init__(threads, name)
+        self.waiting = 0
+        self._count = threading.Lock()
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        with self._count:
+            self.waiting += 1
+        return super().submit(self._begin, function, *args, **kwargs)
+
+    def _begin(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        with self._count:
+            self.waiting -= 1
+        return function(*args, **kwargs)
+
+
+class _Reading:
+    """Turns to read a message, and an end to those whose message does not come."""
+
+    def __init__(self, readers: int, timeout_s: float) -> None:
+        self._turns = threading.BoundedSemaphore(readers)
+        self._timeout_s = timeout_s
+        self._since: dict[grpc.ServicerContext, float] = {}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._end_late_ones, name="otel-runlog-grpc-late", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+
+    def read(self, messages: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
+        """The call's message.
+
+        Raises:
+            RefusedError: UNAVAILABLE, it was not its turn in time; MALFORMED, it has none.
+            grpc.RpcError: the call ended.
+        """
+        if not self._turns.acquire(timeout=READ_WAIT_S):
+            raise RefusedError(Outcome.UNAVAILABLE, "too many requests are being read: try again in a moment")
+        self._since[context] = time.monotonic()
+        try:
+            return next(messages)
+        except StopIteration:
+            raise RefusedError(Outcome.MALFORMED, "the call has no message") from None
+        finally:
+            del self._since[context]
+            self._turns.release()
+
+    def _end_late_ones(self) -> None:
+        while not self._ended.wait(min(_LOOK_EVERY_S, self._timeout_s / 4)):
+            latest = time.monotonic() - self._timeout_s
+            for context, since in list(self._since.items()):
+                if since < latest:
+                    context.cancel()
+
+
+class _Taking:
+    """Answers one call."""
+
+    def __init__(self, intake: Intake, guard: Guard, budget: Budget, reading: _Reading) -> None:
+        self._intake = intake
+        self._guard = guard
+        self._budget = budget
+        self._reading = reading
+
+    def export(self, signal: Signal, messages: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
+        """The response's bytes; raises what ends a call that is refused."""
+        answer = self._answer(signal, messages, context)
+        if answer.outcome is not Outcome.ACCEPTED:
+            _refuse(answer, messages, context)
+        return export_response(answer, signal, Encoding.PROTOBUF)
+
+    def _answer(self, signal: Signal, messages: Iterator[bytes], context: grpc.ServicerContext) -> Answer:
+        try:
+            self._guard.check_metadata(context.invocation_metadata())
+            body = self._reading.read(messages, context)
+            with self._budget.lease() as lease:
+                lease.grow(len(body))
+                return self._intake.take(signal, Encoding.PROTOBUF, body, "grpc")
+        except RefusedError as refused:
+            return refused.answer
+        except Exception:
+            if not context.is_active():  # the client went away, or grpc refused its message
+                return GONE
+            logger.exception("a call with %s failed", signal)
+            return Answer(Outcome.UNAVAILABLE, "the server failed, its log says how")
+
+
+class _OtlpHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
+    """The methods of OTLP."""
+
+    def __init__(self, taking: _Taking, pool: _CountingPool, refusing: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        behaviours: dict[str, Callable[..., bytes]] = {
+            method: partial(taking.export, signal) for method, signal in SIGNALS.items()
+        }
+        behaviours[METRICS] = partial(_refuse, NO_METRICS)
+        self._methods = {method: grpc.stream_unary_rpc_method_handler(one) for method, one in behaviours.items()}
+        self._busy = grpc.stream_unary_rpc_method_handler(_in(refusing, partial(_refuse, BUSY)))
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+        """What answers a call; called in grpc's own thread."""
+        found = self._methods.get(handler_call_details.method)
+        return self._busy if found is not None and self._pool.waiting > MOST_WAITING else found
+
+
+BUSY: Final = Answer(Outcome.UNAVAILABLE, "too many requests are waiting: try again in a moment")
+GONE: Final = Answer(Outcome.UNAVAILABLE, "the call ended before its message had come")
+
+
+def _in(pool: ThreadPoolExecutor, behaviour: Callable[..., bytes]) -> Callable[..., bytes]:
+    """Have grpc run a handler in another pool than all others."""
+    behaviour.experimental_thread_pool = pool  # type: ignore[attr-defined]  # grpc's own name for it
+    return behaviour
+
+
+def _refuse(answer: Answer, _messages: Iterator[bytes], context: grpc.ServicerContext) -> NoReturn:
+    """End a call with what it is told."""
+    context.set_trailing_metadata(trailers(answer))
+    context.abort(CODES[answer.outcome].grpc, answer.message)
+    raise AssertionError("abort raises")
