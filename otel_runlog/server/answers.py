@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 import msgspec
 from google.protobuf.any_pb2 import Any as AnyMessage  # type: ignore[import-untyped]
 from google.protobuf.duration_pb2 import Duration  # type: ignore[import-untyped]

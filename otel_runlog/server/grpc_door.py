@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, NoReturn
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 
 from otel_runlog.errors import ServerStartError
 from otel_runlog.otlp.wire import Encoding, Signal
