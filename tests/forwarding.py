@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from otel_runlog.config import DestinationConfig
+from otel_runlog.config import DestinationConfig, RunsForm
 from otel_runlog.journal import JournalWriter
 from otel_runlog.model import Span
 from otel_runlog.otlp.export import encode_spans, to_json
@@ -55,7 +55,8 @@ def append(
 
 
 def destination(url: str, **settings: object) -> DestinationConfig:
-    return DestinationConfig(url=url, **{"name": "there", "timeout_s": 5.0, **settings})
+    runs = RunsForm(settings.pop("runs", "none"))
+    return DestinationConfig(url=url, runs=runs, **{"name": "there", "timeout_s": 5.0, **settings})
 
 
 def forwarder(folder: Path, url: str, count: Counted | None = None, **settings: object) -> Forwarder:

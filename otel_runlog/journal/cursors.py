@@ -8,7 +8,6 @@ file that cannot be read holds every segment: that costs space, and nothing is l
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Iterable
@@ -22,6 +21,8 @@ from otel_runlog.journal.folder import FILE_MODE, FOLDER_MODE, make_folder
 
 FOLDER: Final = "cursors"
 SUFFIX: Final = ".json"
+TOLD_SUFFIX: Final = ".told"
+"""Of what a destination was told beside the journal's records; it goes with the cursor."""
 _NEW: Final = ".new"
 _NAME: Final = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:-]{0,99}")
 
@@ -123,8 +124,8 @@ def configured(folder: Path, names: Iterable[str]) -> None:
     wanted = {check_name(name) for name in names}
     for path in _files(folder):
         if path.name.removesuffix(SUFFIX) not in wanted:
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
+            for file in (path, path.with_suffix(TOLD_SUFFIX)):
+                file.unlink(missing_ok=True)
     for name in sorted(wanted):
         if not _path(folder, name).exists():
             save(folder, name, Cursor())

@@ -29,10 +29,11 @@ KindOf: TypeAlias = Callable[[Record], Hashable]
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A record to be sent, and where the segment's cursor is once it was."""
+    """A record to be sent, and where the cursor is once it was. `lost`: records before it that never will be."""
 
     segment: str
     record: Record
+    lost: dict[str, int] = {}
 
     @property
     def place(self) -> Place:
@@ -51,12 +52,21 @@ class Batch(msgspec.Struct):
 
     pieces: list[Piece] = []
     places: dict[str, Place] = {}
-    lost: Counter[str] = msgspec.field(default_factory=Counter)
+    lost: dict[str, int] = {}
 
     @property
     def records(self) -> list[Record]:
         """What is to be sent."""
         return [piece.record for piece in self.pieces]
+
+    def of(self, pieces: list[Piece]) -> Batch:
+        """The batch of some of its pieces, or itself for all of them."""
+        if len(pieces) == len(self.pieces):
+            return self
+        lost: Counter[str] = Counter()
+        for piece in pieces:
+            lost.update(piece.lost)
+        return Batch(pieces, {piece.segment: piece.place for piece in pieces}, dict(lost))
 
 
 class Source:
@@ -110,37 +120,35 @@ class _Gathering:
         self.is_full = False
         self._kind_of = kind_of
         self._kind: Hashable = None
+        self._lost: Counter[str] = Counter()
         self.room_bytes = max_bytes
 
     def take(self, segment: str, place: Place, read: SegmentRead) -> Place:
         """Take of what was read what belongs to the batch; returns the place behind it."""
         reached = place
+        lost = {f"journal_{damage.kind}": damage.records_lost for damage in read.damage if damage.records_lost}
         for record in read.records:
-            if self.is_full or not self._takes(segment, record):
+            if self.is_full or not self._takes(segment, record, lost):
                 self.is_full = True
                 break
             reached = Place(record.end_offset, record.sequence + 1)
         else:
             reached = Place(read.offset, read.sequence, read.ended)
         if reached != place:
-            self._note(segment, reached, read)
+            self.batch.places[segment] = reached
+            self._lost.update(lost)
+            self.batch.lost = dict(self._lost)
         return reached
 
-    def _takes(self, segment: str, record: Record) -> bool:
+    def _takes(self, segment: str, record: Record, lost: dict[str, int]) -> bool:
+        """Whether there is room for it. What a read finds wrong comes with one record at most, and before it."""
         kind = self._kind_of(record)
         if kind is None:
             return True
         if self.batch.pieces and (kind != self._kind or len(record.body) > self.room_bytes):
             return False
         self._kind = kind
-        self.batch.pieces.append(Piece(segment, record))
+        self.batch.pieces.append(Piece(segment, record, lost))
         self.room_bytes -= len(record.body)
         self.is_full = self.room_bytes <= 0
         return True
-
-    def _note(self, segment: str, place: Place, read: SegmentRead) -> None:
-        """What is wrong with a segment stands before the one record that such a read gives, or behind the last."""
-        self.batch.places[segment] = place
-        for damage in read.damage:
-            if damage.records_lost:
-                self.batch.lost[f"journal_{damage.kind}"] += damage.records_lost

@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
@@ -20,7 +21,7 @@ from otel_runlog.config import DestinationConfig
 from otel_runlog.door.worker import Worker
 from otel_runlog.errors import JournalError
 from otel_runlog.server.forward.answers import Later, Refused, Taken
-from otel_runlog.server.forward.batches import REQUEST_BYTES, Batch, Piece, Source
+from otel_runlog.server.forward.batches import REQUEST_BYTES, Batch, Source
 from otel_runlog.server.forward.endpoint import endpoint_of
 from otel_runlog.server.forward.pause import Backoff, Note, Pause
 from otel_runlog.server.forward.progress import Progress
@@ -33,7 +34,20 @@ POLL_S: Final = 1.0
 LINGER_S: Final = 0.05
 """After a small request so long is waited for more records to join."""
 SMALL_BYTES: Final = 256 << 10
+READY_POLL_S: Final = 0.5
+"""So often it is looked whether a request that waits for the store is ready."""
 STOP_MARGIN_S: Final = 0.3
+
+
+class _Step(enum.Enum):
+    SENT_MUCH = enum.auto()
+    SENT_LITTLE = enum.auto()
+    NOT_READY = enum.auto()
+    IDLE = enum.auto()
+
+
+_GOES_ON: Final = frozenset({_Step.SENT_MUCH, _Step.SENT_LITTLE})
+_RESTS_S: Final = {_Step.SENT_MUCH: 0.0, _Step.SENT_LITTLE: LINGER_S, _Step.NOT_READY: READY_POLL_S}
 
 
 class Forwarder:
@@ -114,47 +128,45 @@ class Forwarder:
     def _follow(self, delivery: Delivery, pause: Pause) -> None:
         while not (pause.stopping and time.monotonic() >= self._deadline):
             self._is_noted = False  # before looking: what is journalled from now on is another note
-            sent_bytes = self._send_next(delivery)
-            if sent_bytes is not None:
-                self._try(self._progress.note_if_due)
-                pause.for_s(LINGER_S if sent_bytes < SMALL_BYTES else 0.0)
-            elif pause.stopping:
+            step = self._send_next(delivery)
+            self._try(self._progress.note_if_due if step in _GOES_ON else self._progress.note)
+            if pause.stopping and step not in _GOES_ON:
                 return
-            else:
-                self._try(self._progress.note)
+            if step is _Step.IDLE:
                 pause.until_news(POLL_S)
+            else:
+                pause.for_s(_RESTS_S[step])
 
-    def _send_next(self, delivery: Delivery) -> int | None:
-        """Send one batch; its size, or None where there is nothing, it is not ready yet, or it could not be sent."""
+    def _send_next(self, delivery: Delivery) -> _Step:
         try:
             batch = self._source.gather(self._progress.places)
         except JournalError as error:
             self._telling.trouble(str(error))
-            return None
-        if batch is None or (batch.pieces and not self._send(delivery, batch)):
-            return None
+            return _Step.IDLE
+        return _Step.IDLE if batch is None else self._send(delivery, batch)
+
+    def _send(self, delivery: Delivery, batch: Batch) -> _Step:
+        if not batch.pieces:
+            self._done(batch)
+            return _Step.SENT_MUCH
+        prepared = self._preparing.prepare(batch)
+        if prepared is None:
+            return _Step.NOT_READY
+        batch = prepared.batch
+        outcome = delivery.send(prepared.outgoing, has_parts=len(batch.pieces) > 1)
+        if outcome is Outcome.UNSENT:
+            return _Step.IDLE
+        if outcome is Outcome.IN_PARTS:
+            steps = (self._send(delivery, batch.of([piece])) for piece in batch.pieces)
+            return next((step for step in steps if step not in _GOES_ON), _Step.SENT_MUCH)
+        self._try(partial(self._preparing.answered, prepared))
+        self._done(batch)
+        return _Step.SENT_MUCH if len(prepared.outgoing.body) >= SMALL_BYTES else _Step.SENT_LITTLE
+
+    def _done(self, batch: Batch) -> None:
         self._progress.move(batch.places)
         for reason, records in batch.lost.items():
             self._telling.dropped(reason, records, "records of the journal that cannot be read any more")
-        return sum(len(record.body) for record in batch.records)
-
-    def _send(self, delivery: Delivery, batch: Batch) -> bool:
-        """Whether it is done with, one way or the other."""
-        outgoing = self._preparing.prepare(batch)
-        if outgoing is None:
-            return False
-        outcome = delivery.send(outgoing, has_parts=len(batch.pieces) > 1)
-        if outcome is Outcome.IN_PARTS:
-            return all(self._send_piece(delivery, piece) for piece in batch.pieces)
-        if outcome is Outcome.ANSWERED:
-            self._preparing.taken(batch)
-        return outcome is Outcome.ANSWERED
-
-    def _send_piece(self, delivery: Delivery, piece: Piece) -> bool:
-        if not self._send(delivery, Batch([piece])):
-            return False
-        self._progress.move({piece.segment: piece.place})
-        return True
 
     def _try(self, action: Callable[[], None]) -> None:
         try:

@@ -31,6 +31,13 @@ class Outgoing(msgspec.Struct, frozen=True):
     unsendable: dict[str, int] = {}
 
 
+class Prepared(msgspec.Struct, frozen=True):
+    """A request, and of what it is."""
+
+    batch: Batch
+    outgoing: Outgoing
+
+
 class Preparing(Protocol):
     """Makes requests of batches, in one of the ways that a destination can ask for."""
 
@@ -38,12 +45,12 @@ class Preparing(Protocol):
         """What a record has in common with those it may be joined to; None where it is not for this destination."""
         ...
 
-    def prepare(self, batch: Batch) -> Outgoing | None:
-        """The request; None where it is not ready yet and to be asked for again."""
+    def prepare(self, batch: Batch) -> Prepared | None:
+        """The request of the batch, or of its first pieces; None where none is ready yet, and to be asked for again."""
         ...
 
-    def taken(self, batch: Batch) -> None:
-        """Called when the backend has answered the request for good, before the cursor moves."""
+    def answered(self, prepared: Prepared) -> None:
+        """Called when the backend has answered a request for good, before the cursor moves."""
         ...
 
 
@@ -67,11 +74,11 @@ class AsReceived:
         is_joined = not self._takes_json or record.encoding is Encoding.PROTOBUF
         return (record.signal, None if is_joined else record.end_offset)
 
-    def prepare(self, batch: Batch) -> Outgoing | None:
+    def prepare(self, batch: Batch) -> Prepared | None:
         """The joined request."""
-        return request_of(batch.records, takes_json=self._takes_json)
+        return Prepared(batch, request_of(batch.records, takes_json=self._takes_json))
 
-    def taken(self, batch: Batch) -> None:
+    def answered(self, prepared: Prepared) -> None:
         """Nothing is to be remembered."""
 
 
@@ -81,11 +88,12 @@ def request_of(records: list[Record], *, takes_json: bool) -> Outgoing:
     if takes_json and first.encoding is Encoding.JSON:
         return Outgoing(first.signal, Encoding.JSON, first.body, _count_json(first))
     unsendable: dict[str, int] = {}
-    body = b"".join(_as_protobuf(record, unsendable) for record in records)
+    body = b"".join(as_protobuf(record, unsendable) for record in records)
     return Outgoing(first.signal, Encoding.PROTOBUF, body, count_items(body), unsendable)
 
 
-def _as_protobuf(record: Record, unsendable: dict[str, int]) -> bytes:
+def as_protobuf(record: Record, unsendable: dict[str, int]) -> bytes:
+    """A record's body in protobuf; what cannot be written so is counted by reason in `unsendable`."""
     if record.encoding is Encoding.PROTOBUF:
         return record.body
     try:

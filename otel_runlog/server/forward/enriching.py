@@ -1,0 +1,139 @@
+"""Spans with what the store knows of them: their run, the kind of step, its tokens and cost.
+
+A batch waits until it is loaded and the runs of its traces are closed, at most `wait_s` from when each of its requests
+was received; then it goes on with what is known so far, and spans that are not in the store by then go on as they were
+received. Spans go in order, so a run that stays open delays what came after it by as much, and by no more. An attribute
+of the same name that a span had is replaced.
+
+Tokens bear the names of OTel's GenAI conventions, whatever the emitter called them, with its rules: input includes
+cached tokens and output includes reasoning. Of cache writes the released name and the one to come are both written.
+`runlog.cost_usd` stands on counted steps alone, so that its sum over a run is the run's cost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Final
+
+from otel_runlog.errors import OtlpError, StoreError
+from otel_runlog.journal.layout import Record
+from otel_runlog.model import Attributes
+from otel_runlog.otlp.wire import Encoding, Signal
+from otel_runlog.server.forward.batches import Batch, Piece
+from otel_runlog.server.forward.reading import ReadTurns, first_of, loaded_pieces, store_of
+from otel_runlog.server.forward.requests import AsReceived, Outgoing, Prepared, as_protobuf, count_items
+from otel_runlog.server.forward.span_wire import span_keys, with_attributes
+from otel_runlog.store.forwarding import SpanKey, SpanStep
+
+RUN_ID: Final = "runlog.run.id"
+STEP_KIND: Final = "runlog.step.kind"
+COST_USD: Final = "runlog.cost_usd"
+USAGE: Final = (
+    ("gen_ai.usage.input_tokens", "input_tokens"),
+    ("gen_ai.usage.output_tokens", "output_tokens"),
+    ("gen_ai.usage.cache_read.input_tokens", "cache_read_tokens"),
+    ("gen_ai.usage.cache_creation.input_tokens", "cache_write_tokens"),
+    ("gen_ai.usage.cache_write.input_tokens", "cache_write_tokens"),
+    ("gen_ai.usage.reasoning.output_tokens", "reasoning_tokens"),
+)
+"""OTel semantic conventions, GenAI: names of 1.41, and cache_write, which cache_creation is being renamed to."""
+_NS_PER_S: Final = 1_000_000_000
+
+
+class Enriched:
+    """Makes requests of spans and their steps; log records go as they were received.
+
+    Args:
+        received: how records go otherwise.
+        db: the store.
+        turns: when it can be read.
+        wait_s: how long a request waits at most, from when it was received.
+        now_ns: the time, in nanoseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        received: AsReceived,
+        db: Path,
+        turns: ReadTurns,
+        wait_s: float,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._received = received
+        self._db = db
+        self._turns = turns
+        self._wait_ns = int(wait_s * _NS_PER_S)
+        self._now_ns = now_ns
+
+    def kind_of(self, record: Record) -> Hashable:
+        """All spans may be joined: they are sent in protobuf."""
+        kind = self._received.kind_of(record)
+        return record.signal if kind is not None and record.signal is Signal.TRACES else kind
+
+    def prepare(self, batch: Batch) -> Prepared | None:
+        """The spans that are ready, or have waited long enough, with what is known of them."""
+        if batch.records[0].signal is not Signal.TRACES:
+            return self._received.prepare(batch)
+        bodies = [_Body(piece) for piece in batch.pieces]
+        ready, steps = self._ask(bodies)
+        due = self._now_ns() - self._wait_ns
+        pieces = first_of(batch.pieces, (b.mark in ready or b.piece.record.received_ns <= due for b in bodies))
+        return Prepared(batch.of(pieces), _request(bodies[: len(pieces)], steps)) if pieces else None
+
+    def answered(self, prepared: Prepared) -> None:
+        """Nothing is to be remembered."""
+
+    def _ask(self, bodies: list[_Body]) -> tuple[frozenset[tuple[str, int]], dict[SpanKey, SpanStep]]:
+        """Which requests are ready, and what is known of their spans; nothing while the store cannot be read."""
+        keys = [key for body in bodies for key in body.keys]
+        try:
+            with store_of(self._db, self._turns) as reader:
+                loaded = loaded_pieces(reader, [body.piece for body in bodies])
+                open_traces = reader.open_traces({key[0] for key in keys})
+                steps = reader.steps(keys)
+        except StoreError:
+            return frozenset(), {}
+        ready = (b for b in bodies if (b.piece.segment, b.piece.place) in loaded and not open_traces & b.traces)
+        return frozenset(body.mark for body in ready), steps
+
+
+class _Body:
+    """A request as protobuf, and its spans."""
+
+    def __init__(self, piece: Piece) -> None:
+        self.piece = piece
+        self.mark = (piece.segment, piece.record.sequence)
+        self.unsendable: dict[str, int] = {}
+        self.content = as_protobuf(piece.record, self.unsendable)
+        try:
+            self.keys = list(span_keys(self.content))
+        except OtlpError:  # the loader counts it, the backend may say what it thinks of it
+            self.keys = []
+        self.traces = {key[0] for key in self.keys}
+
+
+def _request(bodies: list[_Body], steps: dict[SpanKey, SpanStep]) -> Outgoing:
+    def added(key: SpanKey) -> Attributes:
+        step = steps.get(key)
+        return attributes_of(step) if step else {}
+
+    content = b"".join(with_attributes(body.content, added) if body.keys else body.content for body in bodies)
+    unsendable: Counter[str] = Counter()
+    for body in bodies:
+        unsendable.update(body.unsendable)
+    return Outgoing(Signal.TRACES, Encoding.PROTOBUF, content, count_items(content), dict(unsendable))
+
+
+def attributes_of(step: SpanStep) -> Attributes:
+    """What is written on the span of a step."""
+    found: Attributes = {RUN_ID: step.run_id, STEP_KIND: step.kind}
+    for name, counter in USAGE:
+        value: int | None = getattr(step, counter)
+        if value is not None:
+            found[name] = value
+    if step.cost_usd is not None:
+        found[COST_USD] = float(step.cost_usd)
+    return found

@@ -1,0 +1,91 @@
+"""The spans in a request in protobuf, by their bytes: which they are, and the same request with more attributes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from otel_runlog.model import Attributes
+from otel_runlog.otlp.protowire import BYTES, FIXED64, fields, sub_messages
+from otel_runlog.server.forward.wire_values import field, key_value
+from otel_runlog.store.forwarding import SpanKey
+
+_PATH: Final = (1, 2, 2)
+"""resource_spans, scope_spans, spans: where a span stands in a request."""
+_TRACE_ID, _SPAN_ID, _START, _ATTRIBUTES = 1, 2, 7, 9
+_KEY: Final = 1
+_FIXED64: Final = struct.Struct("<Q")
+
+
+def span_keys(body: bytes) -> Iterator[SpanKey]:
+    """What the spans of a request are known by.
+
+    Raises:
+        OtlpError: the body is no request.
+    """
+    for block_at, block_end in sub_messages(body, 0, len(body), _PATH[0]):
+        for scope_at, scope_end in sub_messages(body, block_at, block_end, _PATH[1]):
+            for at, end in sub_messages(body, scope_at, scope_end, _PATH[2]):
+                yield _key_of(body, at, end)
+
+
+def with_attributes(body: bytes, added: Callable[[SpanKey], Attributes]) -> bytes:
+    """The request with attributes added to its spans; those of the same key that a span had give way.
+
+    Raises:
+        OtlpError: the body is no request.
+    """
+    return _changed(body, 0, len(body), 0, added)
+
+
+def _changed(body: bytes, at: int, end: int, depth: int, added: Callable[[SpanKey], Attributes]) -> bytes:
+    if depth == len(_PATH):
+        return _span(body[at:end], added)
+    parts, copied = [], at
+    for number, wire_type, start, stop in fields(body, at, end):
+        if (number, wire_type) == (_PATH[depth], BYTES):
+            parts.append(field(number, _changed(body, start, stop, depth + 1, added)))
+        else:
+            parts.append(body[copied:stop])
+        copied = stop
+    return b"".join(parts)
+
+
+def _span(span: bytes, added: Callable[[SpanKey], Attributes]) -> bytes:
+    attributes = added(_key_of(span, 0, len(span)))
+    if not attributes:
+        return span
+    keys = [key.encode() for key in attributes]
+    if any(key in span for key in keys):
+        span = _without(span, frozenset(keys))
+    pairs = (field(_ATTRIBUTES, key_value(key, value)) for key, value in attributes.items())
+    return span + b"".join(pairs)
+
+
+def _without(span: bytes, keys: frozenset[bytes]) -> bytes:
+    parts, copied = [], 0
+    for number, wire_type, start, stop in fields(span, 0, len(span)):
+        if (number, wire_type) != (_ATTRIBUTES, BYTES) or _attribute_key(span, start, stop) not in keys:
+            parts.append(span[copied:stop])
+        copied = stop
+    return b"".join(parts)
+
+
+def _attribute_key(span: bytes, at: int, end: int) -> bytes:
+    return next((span[start:stop] for start, stop in sub_messages(span, at, end, _KEY)), b"")
+
+
+def _key_of(data: bytes, at: int, end: int) -> SpanKey:
+    trace_id = span_id = b""
+    started_ns = 0
+    for number, wire_type, start, stop in fields(data, at, end):
+        if number == _TRACE_ID and wire_type == BYTES:
+            trace_id = data[start:stop]
+        elif number == _SPAN_ID and wire_type == BYTES:
+            span_id = data[start:stop]
+        elif number == _START and wire_type == FIXED64:
+            (started_ns,) = _FIXED64.unpack_from(data, start)
+        if trace_id and span_id and started_ns:
+            break  # before the attributes, as nearly everybody writes fields in order
+    return trace_id.hex(), span_id.hex(), started_ns
