@@ -38,7 +38,7 @@ PURE = (
 """Modules that import no I/O, no duckdb, no grpc, no clock (DESIGN rule 1)."""
 IMPURE = ("duckdb", "grpc", "time", "os", "subprocess", "socket", "threading", "requests", "click", "rich")
 LAYERS = (
-    {"model", "errors", "otlp.wire", "drop_event"},
+    {"model", "errors", "moment", "otlp.wire", "drop_event"},
     {"span", "conventions", "pricing", "testing"},
     {"tree", "parts", "resolve", "log_content", "log_calls", "logs", "drops", "scores", "duplicates"}
     | {"partition", "counting", "steps", "agents", "llm_io", "runs"},

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
-import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from otel_runlog.config import DB_VARIABLE, DEFAULT_DB, PRICES_VARIABLE, StoreConfig, require_db
+from otel_runlog.errors import ConfigError
+from otel_runlog.moment import moment
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -96,8 +97,6 @@ class Moment(click.ParamType[dt.datetime]):
     """
 
     name = "time"
-    _ago: Final = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
-    _units: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
     def __init__(self, now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)) -> None:
         self._now = now
@@ -107,12 +106,9 @@ class Moment(click.ParamType[dt.datetime]):
         if isinstance(value, dt.datetime):
             return value
         try:
-            if ago := self._ago.fullmatch(value):
-                return self._now() - dt.timedelta(**{self._units[ago[2]]: int(ago[1])})
-            at = dt.datetime.fromisoformat(value)
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time: write 2h, 7d, 2026-11-05 or 2026-11-05T12:00", param, ctx)
-        return at.replace(tzinfo=dt.UTC) if at.tzinfo is None else at
+            return moment(value, self._now())
+        except ConfigError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Label(click.ParamType[tuple[str, str]]):
