@@ -17,7 +17,8 @@ RunLogError
     ├── ServerBusyError   it has too much to do: asking again helps
     └── LimitError        a question that takes more than the server gives one
         ├── TimeLimitError  time
-        └── SizeLimitError  memory, or an answer that is too large
+        └── SizeLimitError  memory
+            └── AnswerSizeError  or its answer is too large to be sent
 """
 
 from __future__ import annotations
@@ -92,4 +93,8 @@ class TimeLimitError(LimitError):
 
 
 class SizeLimitError(LimitError):
-    """A question takes more memory than it may, or its answer is too large."""
+    """A question takes more memory than it may."""
+
+
+class AnswerSizeError(SizeLimitError):
+    """The answer to a question is larger than may be sent."""

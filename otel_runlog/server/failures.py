@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from otel_runlog.errors import (
+    AnswerSizeError,
     ConfigError,
     RunLogError,
     RunNotFoundError,
@@ -34,6 +35,7 @@ FAILURES: Final = (
     Failure(RunNotFoundError, 404),
     Failure(TimeLimitError, 408),
     Failure(SizeLimitError, 413),
+    Failure(AnswerSizeError, 413),
     Failure(StoreLockedError, 503),
     Failure(StoreInterruptedError, 503),
     Failure(ServerBusyError, 503),

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import Final
 
@@ -31,6 +31,8 @@ GRACE_S: Final = 0.5
 START_S: Final = 20.0
 """A process that is not ready by then will never be."""
 END_S: Final = 2.0
+MOST_WAITING: Final = 4
+"""Each question that waits for a slot keeps one of the threads that also take in telemetry."""
 _CHILD: Final = "otel_runlog.server.query_child"
 
 
@@ -56,6 +58,7 @@ class QueryPool:
         self._turns = turns
         self._load_pending = load_pending
         self._slots = threading.BoundedSemaphore(concurrent)
+        self._seats = threading.BoundedSemaphore(concurrent + MOST_WAITING)
         self._lock = threading.Lock()
         self._idle: list[_Child] = []
         self._busy: set[_Child] = set()
@@ -72,15 +75,11 @@ class QueryPool:
             RunLogError: what the process that answers raised; TimeLimitError and SizeLimitError over a limit.
             ServerBusyError: no slot, or no turn for the store, within the time that a question may take.
         """
-        deadline = time.monotonic() + self._limits.time_s
-        if not self._slots.acquire(timeout=self._limits.time_s):
-            raise ServerBusyError("the server answers other questions: ask again")
-        try:
+        with _held(self._seats, 0.0), _held(self._slots, self._limits.time_s):
+            deadline = time.monotonic() + self._limits.time_s
             self._load_pending(FRESHNESS_WAIT_S)
             with self._turns.reading(max(deadline - time.monotonic(), 0.0)):
                 return self._ask_child(question)
-        finally:
-            self._slots.release()
 
     def close(self) -> None:
         """End all processes, also those that are answering."""
@@ -132,6 +131,16 @@ class QueryPool:
                 self._idle.append(child)
                 return
         child.kill()
+
+
+@contextlib.contextmanager
+def _held(semaphore: threading.Semaphore, timeout_s: float) -> Iterator[None]:
+    if not semaphore.acquire(timeout=timeout_s):
+        raise ServerBusyError("the server answers other questions: ask again")
+    try:
+        yield
+    finally:
+        semaphore.release()
 
 
 class _Child:

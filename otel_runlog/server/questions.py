@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import msgspec
 
-from otel_runlog.errors import SizeLimitError
+from otel_runlog.errors import AnswerSizeError
 from otel_runlog.model import RunLogQuery
 from otel_runlog.server import wire
 from otel_runlog.store.reader import Result, RunOrder
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from otel_runlog.store.confined import ConfinedReader
 
+ASK_PATH: Final = "/v1/ask"
+QUESTION_TYPE: Final = "application/vnd.otel-runlog.question+msgpack"
+"""Between a server and commands of the same version; its form may change with every version."""
 _ROWS_AT_A_TIME: Final = 1024
 
 
@@ -90,7 +93,7 @@ def answer(reader: ConfinedReader, question: Question, limit_bytes: int) -> byte
     """The answer to a question, in its form.
 
     Raises:
-        SizeLimitError: the answer is larger than `limit_bytes`.
+        AnswerSizeError: the answer is larger than `limit_bytes`.
         RunLogError: as the reader raises.
     """
     body = ANSWERS[type(question)](reader, cast("Any", question), limit_bytes)
@@ -219,7 +222,7 @@ def _json_array(lines: Sequence[str]) -> bytes:
 
 def _require_size(size: int, limit_bytes: int) -> None:
     if size > limit_bytes:
-        raise SizeLimitError(
+        raise AnswerSizeError(
             f"the answer is larger than {limit_bytes:,} bytes: ask for fewer rows or columns, or let the server give "
             "more (sql.result)"
         )

@@ -98,7 +98,7 @@ def _only(found: list[duckdb.Statement]) -> duckdb.Statement:
     if statement.type not in ANSWERED:
         raise StatementError(
             f"{statement.type.name} statements are not answered, only those that read: SELECT, FROM, VALUES, SHOW, "
-            "DESCRIBE, SUMMARIZE, EXPLAIN"
+            "DESCRIBE, SUMMARIZE, EXPLAIN, and PIVOT with its values (`on x in (...)`)"
         )
     return statement
 
