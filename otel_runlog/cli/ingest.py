@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from otel_runlog.cli.group import ANSWER_IS_NO
-from otel_runlog.cli.opened import PATIENCE_S, new_loader
+from otel_runlog.cli.opened import new_loader, patience_s
 from otel_runlog.cli.options import db_option, prices_option
 from otel_runlog.ingest import IngestReport
 from otel_runlog.ingest import ingest as ingest_files
@@ -29,7 +29,7 @@ def ingest(ctx: click.Context, paths: tuple[Path, ...], db: Path, prices: tuple[
     and logs are told apart by content. What cannot be read is named, the rest is stored, and the exit code is 1.
     """
     with _bar() as progress:
-        report = ingest_files(new_loader(db, prices), paths, progress, timeout_s=PATIENCE_S)
+        report = ingest_files(new_loader(db, prices), paths, progress, timeout_s=patience_s(db))
     for bad in report.bad:
         click.echo(f"{text.clean(bad.where)}: {text.clean(bad.reason)}", err=True)
     click.echo(_summary(report, db))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from otel_runlog.cli.opened import PATIENCE_S, load_pending
+from otel_runlog.cli.opened import load_pending, patience_s
 from otel_runlog.cli.options import Moment, db_option
 from otel_runlog.cli.progress import progress_line
 from otel_runlog.maintenance import compact as compact_store
@@ -28,7 +28,7 @@ def compact(db: Path) -> None:
     load_pending(db)
     with progress_line() as say:
         report = compact_store(
-            db, on_turn=lambda so_far: say(f"{text.count(so_far.steps)} steps removed"), timeout_s=PATIENCE_S
+            db, on_turn=lambda so_far: say(f"{text.count(so_far.steps)} steps removed"), timeout_s=patience_s(db)
         )
     click.echo(compacted(report))
 
@@ -51,7 +51,7 @@ def gc(ctx: click.Context, older_than: dt.datetime, keep_runs: int, *, dry_run: 
         )
     load_pending(db)
     if not yes:
-        found = collect_old(db, older_than, keep_runs=keep_runs, dry_run=True, timeout_s=PATIENCE_S)
+        found = collect_old(db, older_than, keep_runs=keep_runs, dry_run=True, timeout_s=patience_s(db))
         click.echo(f"{contents(found)} would be removed from {text.clean(str(db))}")
         if dry_run or not found.is_anything:
             return
@@ -62,7 +62,7 @@ def gc(ctx: click.Context, older_than: dt.datetime, keep_runs: int, *, dry_run: 
             older_than,
             keep_runs=keep_runs,
             on_turn=lambda so_far: say(f"{text.count(so_far.runs)} runs removed"),
-            timeout_s=PATIENCE_S,
+            timeout_s=patience_s(db),
         )
     click.echo(f"{contents(report)} removed from {text.clean(str(db))}")
 

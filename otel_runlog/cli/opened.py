@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Final
 from otel_runlog.config import StoreConfig
 from otel_runlog.errors import StoreError
 from otel_runlog.journal.folder import journal_folder, segments
+from otel_runlog.server.address import find
 
 if TYPE_CHECKING:
     from otel_runlog.loader import Loader
+    from otel_runlog.server.remote import RemoteReader
     from otel_runlog.store.reader import StoreReader
 
 PATIENCE_S: Final = 2.0
 """How long a command waits for another process to let go of the store (CONTRACT, CLI)."""
+SERVED_PATIENCE_S: Final = 35.0
+"""How long it waits where a server lives: the longest question may take 30 s, and a turn of its loader 1 s."""
 
 
 def load_pending(db: Path) -> str | None:
@@ -27,7 +31,7 @@ def load_pending(db: Path) -> str | None:
     """
     pending = segments(journal_folder(db))
     if pending:
-        return new_loader(db, StoreConfig.from_env().prices).turn(PATIENCE_S).held_by
+        return new_loader(db, StoreConfig.from_env().prices).turn(patience_s(db)).held_by
     if not db.exists():
         raise StoreError(f"there is no store at {db}: --db names another one, `ingest` and `demo` make one")
     return None
@@ -42,15 +46,37 @@ def new_loader(db: Path, prices: Sequence[Path]) -> Loader:
 
 
 @contextlib.contextmanager
-def reading(db: Path) -> Iterator[StoreReader]:
-    """The store with all that is pending, open for reading.
+def reading(db: Path) -> Iterator[StoreReader | RemoteReader]:
+    """The store with all that is pending, as its living server answers, else open for reading.
 
     Raises:
         StoreLockedError: another process holds it for longer than `PATIENCE_S`.
         StoreError: there is none, or it cannot be read.
+        ServerError: its server does not answer.
     """
+    with _asked(db) or _opened(db) as reader:
+        yield reader
+
+
+def _asked(db: Path) -> RemoteReader | None:
+    """None where no server lives, or none that listens: it is about to start, or to end."""
+    address = find(db)
+    if address is None or not address.http:
+        return None
+    from otel_runlog.server.remote import RemoteReader
+
+    with contextlib.suppress(OSError):
+        return RemoteReader(address, lambda: _opened(db))
+    return None
+
+
+def _opened(db: Path) -> StoreReader:
     held_by = load_pending(db)
     from otel_runlog.store.reader import StoreReader
 
-    with StoreReader(db, timeout_s=0.0 if held_by else PATIENCE_S) as reader:
-        yield reader
+    return StoreReader(db, timeout_s=0.0 if held_by else patience_s(db))
+
+
+def patience_s(db: Path) -> float:
+    """How long to wait for another process to let go of the store; a server lets go of it after every turn."""
+    return PATIENCE_S if find(db) is None else SERVED_PATIENCE_S

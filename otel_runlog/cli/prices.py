@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from otel_runlog.cli.group import ANSWER_IS_NO
-from otel_runlog.cli.opened import PATIENCE_S
+from otel_runlog.cli.opened import patience_s
 from otel_runlog.cli.options import Format, Moment, format_option, path_of_db, prices_option
 from otel_runlog.cli.output import write_rows
 from otel_runlog.pricing import PriceTable
@@ -61,7 +61,7 @@ def prices(  # noqa: PLR0917 - one argument an option
 def _provider_in(db: Path, model: str) -> str | None:
     from otel_runlog.store.details import provider_of_model
 
-    return provider_of_model(db, model, PATIENCE_S)
+    return provider_of_model(db, model, patience_s(db))
 
 
 def _write_tables(form: Format, rows: list[TableRow]) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from otel_runlog.cli.opened import PATIENCE_S, load_pending
+from otel_runlog.cli.opened import load_pending, patience_s
 from otel_runlog.cli.options import Format, Moment, db_option, format_option, prices_option
 from otel_runlog.cli.progress import progress_line
 from otel_runlog.cli.streamed import RowStream
@@ -45,7 +45,7 @@ def reprice(prices: tuple[Path, ...], since: dt.datetime | None, *, dry_run: boo
             rows.write(changes)
             say(f"{text.count(so_far.steps)} steps priced, {text.count(so_far.changed)} changed")
 
-        report = reprice_store(db, table, since=since, dry_run=dry_run, on_batch=on_batch, timeout_s=PATIENCE_S)
+        report = reprice_store(db, table, since=since, dry_run=dry_run, on_batch=on_batch, timeout_s=patience_s(db))
     rows.end()
     if form is Format.TABLE:
         show_changes(Screen(), rows.kept, rows.count)
