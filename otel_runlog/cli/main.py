@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "show": Command("runs:show", "Show one run: its steps, agents and cost."),
     "sessions": Command("runs:sessions", "List sessions, the newest first."),
     "sql": Command("sql:sql", "Answer a query over the views."),
+    "tail": Command("tail:tail", "Print runs as they finish."),
     "prices": Command("prices:prices", "Show what a model costs and which price table says so."),
     "reprice": Command("reprice:reprice", "Estimate the cost of stored calls again, with today's price tables."),
     "compact": Command("maintenance:compact", "Remove earlier versions of runs from the store."),
