@@ -16,6 +16,7 @@ from otel_runlog.otlp.export import encode_spans, to_json
 from otel_runlog.otlp.protowire import ONE_BYTE, SHORT_VARINTS, write_varint
 from otel_runlog.span import (
     INT64_MAX,
+    INT64_MIN,
     SPAN_FLAGS_HAS_IS_REMOTE,
     SPAN_FLAGS_IS_REMOTE,
     UINT32_MAX,
@@ -38,6 +39,8 @@ __all__ = ["SpanEncoder", "encode_span", "encode_spans", "to_json"]
 MAX_CACHED_PAIRS = 4096
 MAX_CACHED_FIELDS = 4096
 MAX_CACHED_PREFIXES = 64
+MAX_CACHED_VALUES = 512
+"""A key that had more values has new ones all the time: ids, numbers of tokens."""
 MAX_CACHED_ITEMS = 4
 MAX_CACHED_CHARACTERS = 64
 MAX_CACHED_BYTES = 256
@@ -163,6 +166,7 @@ class _Attributes:
         self._tag = tag
         self.pairs: dict[tuple[str, Any, type], bytes] = {}
         self.keys: dict[str, bytes] = {}
+        self._values: dict[str, int] = {}
 
     def encode(self, attributes: Mapping[str, Any] | None) -> list[bytes]:
         """The pieces of the repeated field; those of a long text have it apart, so that it is copied once.
@@ -192,7 +196,9 @@ class _Attributes:
 
     def _new_pair(self, key: str, value: Any, kind: type) -> bytes:
         pair = self._pair(key, _any_value(value))
-        if type(key) is str and len(pair) <= MAX_CACHED_BYTES:
+        values = self._values.get(key, 0)
+        if values < MAX_CACHED_VALUES and type(key) is str and len(pair) <= MAX_CACHED_BYTES:
+            _remember(self._values, key, values + 1, MAX_CACHED_FIELDS)
             _remember(self.pairs, (key, value, kind), pair, MAX_CACHED_PAIRS)
         return pair
 
@@ -252,11 +258,13 @@ def _status(status: Status) -> bytes:
     return _field(b"\x7a", _text(b"\x12", description) + _count(b"\x18", code))
 
 
-def _any_value(value: object) -> bytes:
+def _any_value(value: Any) -> bytes:
     """An AnyValue of anything; the content without its length."""
     kind = type(value)
     if kind is str:
         return _field(b"\x0a", _utf8(value))
+    if kind is int and INT64_MIN <= value <= INT64_MAX:
+        return b"\x18" + write_varint(value % _UINT64)
     if kind is float:
         return b"\x21" + _DOUBLE(value)
     return _neutral_value(plain_value(value, []))

@@ -21,7 +21,15 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from otel_runlog.model import Resource, Scope, Span, SpanEvent, SpanLink
 from otel_runlog.otlp.decode import read_traces
-from otel_runlog.otlp.encode import MAX_CACHED_FIELDS, MAX_CACHED_PAIRS, SpanEncoder, encode_span, encode_spans, to_json
+from otel_runlog.otlp.encode import (
+    MAX_CACHED_FIELDS,
+    MAX_CACHED_PAIRS,
+    MAX_CACHED_VALUES,
+    SpanEncoder,
+    encode_span,
+    encode_spans,
+    to_json,
+)
 from otel_runlog.otlp.wire import Encoding
 from otel_runlog.span import digest, from_sdk
 
@@ -131,6 +139,20 @@ def test_the_caches_are_bounded():
     for _ in range(100):
         encoder.encode_span(sdk_span(resource=SdkResource({"n": 1})))
     assert len(encoder._prefixes) <= 64
+
+
+def test_a_key_that_always_has_new_values_does_not_fill_the_cache():
+    encoder = SpanEncoder()
+    for n in range(2 * MAX_CACHED_VALUES):
+        read = decoded(encoder.encode_span(sdk_span(attributes={"id": n, "model": "m"})))
+        assert read.attributes == {"id": n, "model": "m"}
+    assert len(encoder._attributes.pairs) == MAX_CACHED_VALUES + 1
+
+
+@pytest.mark.parametrize("number", [-1, -(2**63), 2**63 - 1, 2**63, -(2**63) - 1, 127, 128, 16384])
+def test_integers_read_the_same_from_bytes_and_from_the_sdk(number):
+    span = sdk_span(attributes={"n": number})
+    assert decoded(encode_span(span)).attributes == from_sdk(span).attributes
 
 
 def cyclic() -> dict[str, Any]:
