@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -52,6 +53,7 @@ class _Bench:
         self._attributes = [workload.chat_attributes() for _ in range(DISTINCT_SPANS)]
         self._agent = workload.agent_attributes()
         self._parent = _local_parent()
+        self._random = random.Random(1)
         self._stack = ExitStack()
 
     def close(self) -> None:
@@ -86,13 +88,24 @@ class _Bench:
         tracer = self._tracer(processor)
 
         def run(timer: Timer) -> None:
-            chosen = [self._attributes[i % DISTINCT_SPANS] for i in range(self._spans)]
+            chosen = [self._as_new(self._attributes[i % DISTINCT_SPANS]) for i in range(self._spans)]
             with timer:
                 _end_all(tracer, self._parent, chosen)
             if processor is not None:
                 processor.force_flush()
 
         return run
+
+    def _as_new(self, attributes: dict[str, Value]) -> dict[str, Value]:
+        """The attributes of another call: its id and its counts come once, so no cache knows them."""
+        tokens = self._random.randrange(600, 140_000)
+        return {
+            **attributes,
+            "gen_ai.response.id": f"chatcmpl-{self._random.getrandbits(96):024x}",
+            "gen_ai.usage.input_tokens": tokens,
+            "gen_ai.usage.output_tokens": self._random.randrange(8, 2_400),
+            "gen_ai.usage.cache_read.input_tokens": tokens // 2,
+        }
 
     def _starting(self, processor: RunLogSpanProcessor) -> Variant:
         tracer = self._tracer(None)
