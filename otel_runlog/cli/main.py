@@ -19,6 +19,7 @@ class Command(NamedTuple):
 COMMANDS: Final = {
     "demo": Command("demo:demo", "Run a small agent and look at what was recorded."),
     "ingest": Command("ingest:ingest", "Load OTLP files or folders."),
+    "serve": Command("serve:serve", "Take OTLP over gRPC and HTTP, and send it on."),
     "runs": Command("runs:runs", "List runs, the newest first."),
     "show": Command("runs:show", "Show one run: its steps, agents and cost."),
     "sessions": Command("runs:sessions", "List sessions, the newest first."),

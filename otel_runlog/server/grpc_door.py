@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, Final, NoReturn
 
 import grpc
+from tornado.netutil import bind_sockets
 
 from otel_runlog.errors import ServerStartError
 from otel_runlog.otlp.wire import Encoding, Signal
@@ -26,6 +27,7 @@ from otel_runlog.server.budget import Budget
 from otel_runlog.server.guard import Guard
 from otel_runlog.server.intake import Intake
 from otel_runlog.server.otlp_routes import NO_METRICS
+from otel_runlog.server_config import host_and_port
 
 SIGNALS: Final = {
     "/opentelemetry.proto.collector.trace.v1.TraceService/Export": Signal.TRACES,
@@ -85,8 +87,9 @@ class GrpcDoor:
             ServerStartError: the address cannot be used.
         """
         try:
+            _require_free(*host_and_port("grpc", self._bind))
             port = self._server.add_insecure_port(self._bind)
-        except RuntimeError as error:
+        except (OSError, RuntimeError) as error:
             raise ServerStartError(f"cannot serve gRPC on {self._bind}: {error}") from None
         self._server.start()
         self._reading.start()
@@ -99,6 +102,12 @@ class GrpcDoor:
         self._pool.shutdown(wait=False)
         self._refusing.shutdown(wait=False)
         return ended
+
+
+def _require_free(host: str, port: int) -> None:
+    """Raise OSError where nobody can listen there; grpc writes lines of its own to stderr before it says so."""
+    for sock in bind_sockets(port, host):
+        sock.close()
 
 
 def _options(max_request_bytes: int) -> list[tuple[str, int]]:

@@ -68,6 +68,19 @@ def run_of(message: pb.RunLog) -> RunLog:
     return _struct(message, RunLog)
 
 
+def list_response(runs: Iterable[RunLog]) -> bytes:
+    """A ListRunsResponse."""
+    response = pb.ListRunsResponse()
+    for run in runs:
+        _fill(response.runs.add(), run)
+    return cast("bytes", response.SerializeToString())
+
+
+def get_response(run: RunLog) -> bytes:
+    """A GetRunResponse."""
+    return cast("bytes", pb.GetRunResponse(run=message_of(run)).SerializeToString())
+
+
 def _fill(message: Message, struct: msgspec.Struct) -> None:
     for field in message.DESCRIPTOR.fields:
         value = getattr(struct, field.name)

@@ -24,7 +24,7 @@ from otel_runlog.server.query_child import ChildLimits, Reply
 from otel_runlog.server.questions import Question
 from otel_runlog.server.turns import StoreTurns
 
-FRESHNESS_WAIT_S: Final = 1.0
+FRESHNESS_WAIT_S: Final = 5.0
 """So long a question waits for what is pending to be loaded; then it is answered from what is there."""
 GRACE_S: Final = 0.5
 """DuckDB is interrupted at the limit; so much later the process is killed, to be gone within a second."""

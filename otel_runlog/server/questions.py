@@ -31,10 +31,11 @@ _ROWS_AT_A_TIME: Final = 1024
 
 
 class Form(enum.StrEnum):
-    """How an answer is written: for programs, for Arrow's readers, for this package's own commands."""
+    """How an answer is written: for programs, for Arrow's readers, for runlog.v1, for this package's own commands."""
 
     JSON = "json"
     ARROW = "arrow"
+    PROTOBUF = "protobuf"
     WIRE = "wire"
 
 
@@ -165,6 +166,10 @@ def _runs(reader: ConfinedReader, question: Runs, _limit_bytes: int) -> bytes:
     found = reader.runs(question.query, order=question.order, with_steps=question.with_steps)
     if question.form is Form.WIRE:
         return wire.encode(found)
+    if question.form is Form.PROTOBUF:
+        from otel_runlog.server.messages import list_response
+
+        return list_response(found)
     from otel_runlog.show.data import to_json
     from otel_runlog.show.records import run_record
 
@@ -176,6 +181,10 @@ def _run(reader: ConfinedReader, question: Run, _limit_bytes: int) -> bytes:
     found = reader.run(reader.find(question.name))
     if question.form is Form.WIRE:
         return wire.encode([found])
+    if question.form is Form.PROTOBUF:
+        from otel_runlog.server.messages import get_response
+
+        return get_response(found)
     from otel_runlog.show.data import to_json
     from otel_runlog.show.records import run_with_steps
 
