@@ -49,6 +49,7 @@ FAULTS: dict[int, str] = {
     22: "ids that are zero or of a wrong length",
     23: "one poison span in 512",
     24: "malformed bodies",
+    38: "tokens: missing, wrong, empty, a prefix, in the URL",
     40: "SQL that writes, reads files, attaches or sets",
     41: "SQL that takes too much",
     42: "SQL in names and filters",
@@ -66,7 +67,7 @@ FAULTS: dict[int, str] = {
 }
 """By number; those of the server are shown with the server."""
 
-REQUIRED = frozenset({*range(1, 17), 21, 22, 23, 40, 41, 42, 45, 47, 49, 50, 51, 52, 53, 55, 56})
+REQUIRED = frozenset({*range(1, 17), 21, 22, 23, 38, 40, 41, 42, 45, 47, 49, 50, 51, 52, 53, 55, 56})
 """Each of these has a test that carries its number."""
 
 SCENARIOS: tuple[Scenario, ...] = (
