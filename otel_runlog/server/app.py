@@ -52,6 +52,8 @@ from otel_runlog.server_config import ServerConfig, host_and_port
 
 STOP_S: Final = 4.5
 """CONTRACT: SIGTERM drains and exits 0 within 5 s."""
+DRAIN_PART: Final = 0.4
+"""So much of that for loading before the doors close."""
 DOORS_STOP_S: Final = 1.0
 FORWARD_STOP_S: Final = 1.0
 """What destinations have taken by then is not sent again; the rest stays in the journal."""
@@ -112,8 +114,13 @@ class Server:
         return address
 
     def stop(self, timeout_s: float = STOP_S) -> None:
-        """Drain and end: nothing more is accepted, what was is journalled, and loaded and sent while there is time."""
+        """Drain and end: nothing more is accepted, what was is journalled, and loaded and sent while there is time.
+
+        Most is loaded while requests are still accepted: exporters try again for 7 s, so that the time without a server
+        counts, and what is not loaded is loaded by the next one.
+        """
         self._deadline = time.monotonic() + timeout_s
+        self._loading.flush(timeout_s * DRAIN_PART)
         self._parts.close()
 
     def _start_behind(self, parts: contextlib.ExitStack) -> None:

@@ -17,7 +17,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-PRELOADED = ("faults.agent", "faults.kills", "faults.forks", "faults.loaders", "faults.hosts", "faults.disks")
+PRELOADED = (
+    "faults.agent",
+    "faults.kills",
+    "faults.forks",
+    "faults.loaders",
+    "faults.hosts",
+    "faults.disks",
+    "faults.servers",
+)
 TESTS = Path(__file__).parents[1]
 LONGEST_LIFE_S = 90
 """A child that hangs says where, and ends."""
@@ -65,6 +73,10 @@ class Nursery:
         """Kill -9 a child and wait for it."""
         os.kill(pid, signal.SIGKILL)
         return self.wait(pid)
+
+    def signal(self, pid: int, number: signal.Signals) -> None:
+        """Send a child a signal."""
+        os.kill(pid, number)
 
     def _ask(self, request: list[Any]) -> Any:
         assert self._process.stdin is not None

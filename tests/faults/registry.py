@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from . import disks, forks, hosts, kills, loaders
+from . import disks, forks, hosts, kills, loaders, servers
 from .work import Outcome, Work
 
 
@@ -43,6 +43,8 @@ FAULTS: dict[int, str] = {
     14: "a stalled sink and big prompts",
     15: "seeded id generator",
     16: "span limits",
+    17: "kill -9 of the server after an acknowledgement",
+    18: "the server restarts while exporters send",
     19: "duplicate delivery",
     20: "same ids, other content",
     21: "out of order, cycles, strange times",
@@ -90,6 +92,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario((14,), "big-prompts", "stalled sink, prompts of 1 MB", hosts.stalled_with_big_prompts),
     Scenario((15,), "seeded", "random.seed(42) in two runs", loaders.seeded_ids),
     Scenario((16,), "limits", "203 attributes, 300 events", hosts.over_the_limits),
+    Scenario((17,), "server-kill", "kill -9 of the server under load from both exporters", servers.killed_under_load),
+    Scenario((18,), "server-restart", "the server is away for 4 s under load", servers.restarted_under_load),
     Scenario((19,), "again", "delivered four times more", loaders.delivered_again),
     Scenario((20,), "conflict", "same ids, other content", loaders.in_another_version),
     Scenario((21,), "times", "strange times", hosts.strange_times),
