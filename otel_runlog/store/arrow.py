@@ -38,11 +38,12 @@ def append(duck: duckdb.DuckDBPyConnection, table: str, names: Sequence[str], co
 
 @functools.cache
 def _pyarrow() -> Any:
+    """The library; None where it is not there, or a version before 19 that knows no JSON."""
     try:
         import pyarrow as pa
     except ImportError:
         return None
-    return pa
+    return pa if hasattr(pa, "json_") else None
 
 
 @functools.cache

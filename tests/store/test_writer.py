@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 
 import duckdb
 import pytest
@@ -247,6 +248,12 @@ def test_arrow_is_for_many_rows_where_it_is_installed(writer, by_arrow, monkeypa
     assert append() is by_arrow
     monkeypatch.setattr(arrow, "_pyarrow", lambda: None)
     assert append() is False
+
+
+@pytest.mark.parametrize("found", [None, types.ModuleType("pyarrow")], ids=["not installed", "too old"])
+def test_a_pyarrow_that_does_not_serve_is_left_alone(found, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", found)
+    assert arrow._pyarrow.__wrapped__() is None
 
 
 def test_the_same_rows_are_stored_with_arrow_and_without(tmp_path, run, monkeypatch):
