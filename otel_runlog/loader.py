@@ -19,7 +19,7 @@ import msgspec
 
 from otel_runlog.assemble import Assembler
 from otel_runlog.errors import JournalError, OtlpError, StoreInterruptedError, StoreLockedError
-from otel_runlog.journal.cursors import are_past
+from otel_runlog.journal.cursors import Cursor, all_of, are_past
 from otel_runlog.journal.folder import Segment, journal_folder, retire, segments, set_aside, sweep
 from otel_runlog.journal.layout import Record
 from otel_runlog.journal.reader import DamageKind, SegmentRead, read_segment
@@ -98,7 +98,8 @@ class Loader:
         self._stop.clear()
         folder = journal_folder(self.db)
         sweep(folder)
-        pending = [s for s in segments(folder) if self._is_pending(s)]
+        cursors = all_of(folder)
+        pending = [s for s in segments(folder) if self._is_pending(s, cursors)]
         if not pending:
             return report
         deadline = math.inf if limit_s is None else time.monotonic() + limit_s
@@ -166,12 +167,12 @@ class Loader:
         """How far a source is loaded."""
         return self._positions.get(source) or Position(source, 0)
 
-    def _is_pending(self, segment: Segment) -> bool:
+    def _is_pending(self, segment: Segment, cursors: list[Cursor]) -> bool:
         """Whether something of it is to be loaded, or it can go. What waits for a destination alone is not pending."""
         at = self.position(segment.name)
         if segment.living:
             return segment.size_bytes > at.offset
-        return not at.ended or are_past(segment.path.parent, segment.name, at.offset)
+        return not at.ended or are_past(cursors, segment.name, at.offset)
 
     def _load_segment(self, gathering: _Gathering, segment: Segment, report: LoadReport, deadline: float) -> bool:
         """Gather what is there of a segment; whether nothing will follow."""
@@ -209,9 +210,10 @@ class Loader:
 
     def _put_away(self, ended: Iterable[Segment], report: LoadReport) -> None:
         """Remove segments that are loaded whole and sent everywhere, set those aside that lost something."""
+        cursors = all_of(journal_folder(self.db))  # anew: they have moved, or there is one more
         for segment in ended:
             at = self.position(segment.name)
-            if not are_past(segment.path.parent, segment.name, at.offset):
+            if not are_past(cursors, segment.name, at.offset):
                 continue
             if not at.damaged:
                 retire(segment.path)

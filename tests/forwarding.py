@@ -14,6 +14,7 @@ from otel_runlog.model import Span
 from otel_runlog.otlp.export import encode_spans, to_json
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.server.forward import Forwarder
+from otel_runlog.server.forward.requests import AsReceived
 from otel_runlog.testing import TraceBuilder
 
 
@@ -61,7 +62,10 @@ def destination(url: str, **settings: object) -> DestinationConfig:
 
 def forwarder(folder: Path, url: str, count: Counted | None = None, **settings: object) -> Forwarder:
     """One that has begun."""
-    own = {key: settings.pop(key) for key in ("preparing", "request_bytes") if key in settings}
+    if request_bytes := settings.pop("request_bytes", None):
+        takes_json = url.startswith("http")
+        settings["preparing"] = AsReceived(("traces", "logs"), takes_json=takes_json, request_bytes=request_bytes)
+    own = {key: settings.pop(key) for key in ("preparing",) if key in settings}
     made = Forwarder(folder, destination(url, **settings), count or Counted(), **own)
     made.start()
     return made

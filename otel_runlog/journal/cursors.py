@@ -1,9 +1,9 @@
 """How far each destination has been sent the journal: a file per destination, beside the segments it holds.
 
 `<journal>/cursors/<name>.json` says for every segment that is there up to which byte its records were sent. Several
-processes write segments at once, so one place in one file would not do. Whoever would remove a segment asks `are_past`
-first, whichever process it is: a segment goes when it is loaded and every cursor is past it (DESIGN rule 2). A cursor
-file that cannot be read holds every segment: that costs space, and nothing is lost by it.
+processes write segments at once, so one place in one file would not do. Whoever would remove a segment, in whichever
+process, asks `are_past` of `all_of` the cursors first: a segment goes when it is loaded and every cursor is past it
+(DESIGN rule 2). A cursor file that cannot be read holds every segment: that costs space, and nothing is lost by it.
 """
 
 from __future__ import annotations
@@ -144,9 +144,9 @@ def all_of(folder: Path) -> list[Cursor]:
     return found
 
 
-def are_past(folder: Path, segment: str, end_offset: int) -> bool:
+def are_past(cursors: Iterable[Cursor], segment: str, end_offset: int) -> bool:
     """Whether every destination was sent all of the segment of that name, which ends at `end_offset`."""
-    return all(cursor.is_past(segment, end_offset) for cursor in all_of(folder))
+    return all(cursor.is_past(segment, end_offset) for cursor in cursors)
 
 
 def _files(folder: Path) -> list[Path]:

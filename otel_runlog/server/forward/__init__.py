@@ -19,7 +19,7 @@ from otel_runlog.server.forward.enriching import Enriched
 from otel_runlog.server.forward.finished_runs import FinishedRuns
 from otel_runlog.server.forward.forwarder import Forwarder
 from otel_runlog.server.forward.reading import ReadTurns
-from otel_runlog.server.forward.requests import AsReceived
+from otel_runlog.server.forward.requests import AsReceived, Preparing
 from otel_runlog.server.forward.telling import Count, Reached
 
 RUNS_SUFFIX: Final = ".runs"
@@ -59,7 +59,9 @@ def forwarders_for(
     """
     folder, endpoint = journal_folder(db), endpoint_of(destination)
     received = AsReceived(destination.signals, takes_json=not endpoint.is_grpc)
-    spans = Enriched(received, db, turns, destination.enrich_wait_s) if destination.enrich else received
+    spans: Preparing = received
+    if destination.enrich:
+        spans = Enriched(received, db, turns, destination.enrich_wait_s)
     found = [Forwarder(folder, destination, count, preparing=spans, on_past=on_past)]
     if destination.runs is not RunsForm.NONE:
         runs = FinishedRuns(folder, endpoint.name + RUNS_SUFFIX, destination.runs, db, turns)

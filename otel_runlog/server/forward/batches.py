@@ -7,6 +7,7 @@ repeated fields). A processor in an agent's process writes a record a span, and 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
@@ -67,6 +68,12 @@ class Batch(msgspec.Struct):
         for piece in pieces:
             lost.update(piece.lost)
         return Batch(pieces, {piece.segment: piece.place for piece in pieces}, dict(lost))
+
+
+def fitting(pieces: list[Piece], limit_bytes: int = REQUEST_BYTES) -> list[Piece]:
+    """Those of the first pieces that make one request together: one at least, where there is one."""
+    sizes = itertools.accumulate(len(piece.record.body) for piece in pieces)
+    return pieces[: max(sum(size <= limit_bytes for size in sizes), 1)]
 
 
 class Source:

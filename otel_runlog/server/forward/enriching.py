@@ -12,6 +12,7 @@ cached tokens and output includes reasoning. Of cache writes the released name a
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable
@@ -19,13 +20,13 @@ from pathlib import Path
 from typing import Final
 
 from otel_runlog.errors import OtlpError, StoreError
+from otel_runlog.journal.cursors import Place
 from otel_runlog.journal.layout import Record
-from otel_runlog.model import Attributes
 from otel_runlog.otlp.wire import Encoding, Signal
-from otel_runlog.server.forward.batches import Batch, Piece
+from otel_runlog.server.forward.batches import Batch, Piece, fitting
 from otel_runlog.server.forward.reading import ReadTurns, first_of, loaded_pieces, store_of
 from otel_runlog.server.forward.requests import AsReceived, Outgoing, Prepared, as_protobuf, count_items
-from otel_runlog.server.forward.span_wire import span_keys, with_attributes
+from otel_runlog.server.forward.span_wire import Added, span_keys, with_attributes
 from otel_runlog.store.forwarding import SpanKey, SpanStep
 
 RUN_ID: Final = "runlog.run.id"
@@ -40,6 +41,9 @@ USAGE: Final = (
     ("gen_ai.usage.reasoning.output_tokens", "reasoning_tokens"),
 )
 """OTel semantic conventions, GenAI: names of 1.41, and cache_write, which cache_creation is being renamed to."""
+LOOK_AHEAD_BYTES: Final = 16 << 20
+"""So much is asked for at once: opening the store takes as long as sending 2 MiB, and holds up the loader."""
+ASK_AGAIN_S: Final = 0.25
 _NS_PER_S: Final = 1_000_000_000
 
 
@@ -54,6 +58,8 @@ class Enriched:
         now_ns: the time, in nanoseconds since the epoch.
     """
 
+    gather_bytes = LOOK_AHEAD_BYTES
+
     def __init__(
         self,
         received: AsReceived,
@@ -67,6 +73,8 @@ class Enriched:
         self._turns = turns
         self._wait_ns = int(wait_s * _NS_PER_S)
         self._now_ns = now_ns
+        self._bodies: dict[tuple[str, int], _Body] = {}
+        self._ask_again_at = 0.0
 
     def kind_of(self, record: Record) -> Hashable:
         """All spans may be joined: they are sent in protobuf."""
@@ -77,59 +85,80 @@ class Enriched:
         """The spans that are ready, or have waited long enough, with what is known of them."""
         if batch.records[0].signal is not Signal.TRACES:
             return self._received.prepare(batch)
-        bodies = [_Body(piece) for piece in batch.pieces]
-        ready, steps = self._ask(bodies)
+        bodies = self._bodies_of(batch)
+        first = bodies[0]
+        if not first.is_ready and (not first.was_asked_for or time.monotonic() >= self._ask_again_at):
+            self._ask([body for body in bodies if not body.is_ready])
+            self._ask_again_at = time.monotonic() + ASK_AGAIN_S
         due = self._now_ns() - self._wait_ns
-        pieces = first_of(batch.pieces, (b.mark in ready or b.piece.record.received_ns <= due for b in bodies))
-        return Prepared(batch.of(pieces), _request(bodies[: len(pieces)], steps)) if pieces else None
+        pieces = fitting(first_of(batch.pieces, (body.may_go(due) for body in bodies)))
+        return Prepared(batch.of(pieces), _request(bodies[: len(pieces)])) if pieces else None
 
     def answered(self, prepared: Prepared) -> None:
         """Nothing is to be remembered."""
 
-    def _ask(self, bodies: list[_Body]) -> tuple[frozenset[tuple[str, int]], dict[SpanKey, SpanStep]]:
-        """Which requests are ready, and what is known of their spans; nothing while the store cannot be read."""
+    def _bodies_of(self, batch: Batch) -> list[_Body]:
+        """Those that were seen before are not read again."""
+        known = self._bodies
+        marks = [(piece.segment, piece.record.sequence) for piece in batch.pieces]
+        bodies = [known.get(mark) or _Body(piece) for mark, piece in zip(marks, batch.pieces, strict=True)]
+        self._bodies = dict(zip(marks, bodies, strict=True))
+        return bodies
+
+    def _ask(self, bodies: list[_Body]) -> None:
+        """Which are ready, and what is known of their spans; nothing while the store cannot be read."""
         keys = [key for body in bodies for key in body.keys]
-        try:
-            with store_of(self._db, self._turns) as reader:
-                loaded = loaded_pieces(reader, [body.piece for body in bodies])
-                open_traces = reader.open_traces({key[0] for key in keys})
-                steps = reader.steps(keys)
-        except StoreError:
-            return frozenset(), {}
-        ready = (b for b in bodies if (b.piece.segment, b.piece.place) in loaded and not open_traces & b.traces)
-        return frozenset(body.mark for body in ready), steps
+        steps: dict[SpanKey, SpanStep] = {}
+        loaded: set[tuple[str, Place]] = set()
+        open_traces: set[str] = set()
+        with contextlib.suppress(StoreError), store_of(self._db, self._turns) as reader:
+            loaded = loaded_pieces(reader, [body.piece for body in bodies])
+            open_traces = reader.open_traces({key[0] for key in keys})
+            steps = reader.steps(keys)
+        for body in bodies:
+            body.was_asked_for = True
+            body.is_ready = (body.piece.segment, body.piece.place) in loaded and open_traces.isdisjoint(body.traces)
+            body.steps = {key: steps[key] for key in body.keys if key in steps}
 
 
 class _Body:
-    """A request as protobuf, and its spans."""
+    """A request as protobuf, its spans, and what is known of them."""
 
     def __init__(self, piece: Piece) -> None:
         self.piece = piece
-        self.mark = (piece.segment, piece.record.sequence)
         self.unsendable: dict[str, int] = {}
         self.content = as_protobuf(piece.record, self.unsendable)
+        self.was_asked_for = self.is_ready = False
+        self.steps: dict[SpanKey, SpanStep] = {}
         try:
             self.keys = list(span_keys(self.content))
         except OtlpError:  # the loader counts it, the backend may say what it thinks of it
             self.keys = []
         self.traces = {key[0] for key in self.keys}
 
+    def may_go(self, due_ns: int) -> bool:
+        """Whether it is ready, or was received before that time."""
+        return self.is_ready or (self.was_asked_for and self.piece.record.received_ns <= due_ns)
 
-def _request(bodies: list[_Body], steps: dict[SpanKey, SpanStep]) -> Outgoing:
-    def added(key: SpanKey) -> Attributes:
-        step = steps.get(key)
-        return attributes_of(step) if step else {}
+    def enriched(self) -> bytes:
+        """The request with what is known."""
+        if not self.steps:
+            return self.content
+        steps = (self.steps.get(key) for key in self.keys)
+        return with_attributes(self.content, (attributes_of(step) if step else {} for step in steps))
 
-    content = b"".join(with_attributes(body.content, added) if body.keys else body.content for body in bodies)
+
+def _request(bodies: list[_Body]) -> Outgoing:
     unsendable: Counter[str] = Counter()
     for body in bodies:
         unsendable.update(body.unsendable)
+    content = b"".join(body.enriched() for body in bodies)
     return Outgoing(Signal.TRACES, Encoding.PROTOBUF, content, count_items(content), dict(unsendable))
 
 
-def attributes_of(step: SpanStep) -> Attributes:
+def attributes_of(step: SpanStep) -> Added:
     """What is written on the span of a step."""
-    found: Attributes = {RUN_ID: step.run_id, STEP_KIND: step.kind}
+    found: Added = {RUN_ID: step.run_id, STEP_KIND: step.kind}
     for name, counter in USAGE:
         value: int | None = getattr(step, counter)
         if value is not None:

@@ -41,6 +41,7 @@ from otel_runlog.store.forwarding import ClosedRun
 
 EVENT: Final = "runlog.run"
 SCOPE: Final = Scope("otel_runlog")
+GATHER_BYTES: Final = 16 << 20
 MOST_TOLD: Final = 4096
 _INFO, _ERROR = 9, 17
 """SeverityNumber of logs.proto."""
@@ -62,6 +63,8 @@ class FinishedRuns:
         db: the store.
         turns: when it can be read.
     """
+
+    gather_bytes = GATHER_BYTES
 
     def __init__(self, folder: Path, name: str, form: RunsForm, db: Path, turns: ReadTurns) -> None:
         self._form = form

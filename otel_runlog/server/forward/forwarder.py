@@ -21,7 +21,7 @@ from otel_runlog.config import DestinationConfig
 from otel_runlog.door.worker import Worker
 from otel_runlog.errors import JournalError
 from otel_runlog.server.forward.answers import Later, Refused, Taken
-from otel_runlog.server.forward.batches import REQUEST_BYTES, Batch, Source
+from otel_runlog.server.forward.batches import Batch, Source
 from otel_runlog.server.forward.endpoint import endpoint_of
 from otel_runlog.server.forward.pause import Backoff, Note, Pause
 from otel_runlog.server.forward.progress import Progress
@@ -59,7 +59,6 @@ class Forwarder:
         count: called for everything that is sent or dropped.
         preparing: makes the requests; None sends them as they were received.
         on_past: called when a segment may be free to go.
-        request_bytes: records are joined up to this.
         suffix: distinguishes the cursors of two forwarders to one destination.
 
     Raises:
@@ -74,14 +73,13 @@ class Forwarder:
         *,
         preparing: Preparing | None = None,
         on_past: Callable[[], None] = lambda: None,
-        request_bytes: int = REQUEST_BYTES,
         suffix: str = "",
     ) -> None:
         endpoint = endpoint_of(destination)
         self.name = endpoint.name + suffix
         self._destination = destination
         self._preparing = preparing or AsReceived(destination.signals, takes_json=not endpoint.is_grpc)
-        self._source = Source(folder, self._preparing.kind_of, request_bytes)
+        self._source = Source(folder, self._preparing.kind_of, self._preparing.gather_bytes)
         self._progress = Progress(folder, self.name, on_past)
         self._telling = Telling(self.name, count)
         self._worker: Worker[Note] = Worker(f"otel-runlog-forward-{self.name}", self._body)

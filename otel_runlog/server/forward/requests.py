@@ -15,7 +15,7 @@ from otel_runlog.otlp.decode import read_logs, read_traces
 from otel_runlog.otlp.export import encode_spans
 from otel_runlog.otlp.protowire import sub_messages
 from otel_runlog.otlp.wire import Encoding, Signal
-from otel_runlog.server.forward.batches import Batch
+from otel_runlog.server.forward.batches import REQUEST_BYTES, Batch, fitting
 from otel_runlog.server.forward.log_requests import encode_logs
 
 _DROP_EVENT = EVENT.encode()
@@ -41,6 +41,11 @@ class Prepared(msgspec.Struct, frozen=True):
 class Preparing(Protocol):
     """Makes requests of batches, in one of the ways that a destination can ask for."""
 
+    @property
+    def gather_bytes(self) -> int:
+        """How much of the journal it wants to see at once."""
+        ...
+
     def kind_of(self, record: Record) -> Hashable:
         """What a record has in common with those it may be joined to; None where it is not for this destination."""
         ...
@@ -61,9 +66,11 @@ class AsReceived:
         signals: what the destination is to get.
         takes_json: whether JSON goes as JSON. A request in JSON is never joined to another; made protobuf, it lacks
             what the neutral form of spans and records lacks: schema URLs, and the attributes of scopes.
+        request_bytes: records are joined up to this.
     """
 
-    def __init__(self, signals: Iterable[str], *, takes_json: bool) -> None:
+    def __init__(self, signals: Iterable[str], *, takes_json: bool, request_bytes: int = REQUEST_BYTES) -> None:
+        self.gather_bytes = request_bytes
         self._signals = frozenset(signals)
         self._takes_json = takes_json
 
@@ -76,6 +83,7 @@ class AsReceived:
 
     def prepare(self, batch: Batch) -> Prepared | None:
         """The joined request."""
+        batch = batch.of(fitting(batch.pieces, self.gather_bytes))
         return Prepared(batch, request_of(batch.records, takes_json=self._takes_json))
 
     def answered(self, prepared: Prepared) -> None:

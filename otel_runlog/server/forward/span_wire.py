@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, TypeAlias
 
-from otel_runlog.model import Attributes
 from otel_runlog.otlp.protowire import BYTES, FIXED64, fields, sub_messages
 from otel_runlog.server.forward.wire_values import field, key_value
 from otel_runlog.store.forwarding import SpanKey
 
+Added: TypeAlias = dict[str, str | int | float]
+"""Attributes that are added to a span."""
 _PATH: Final = (1, 2, 2)
 """resource_spans, scope_spans, spans: where a span stands in a request."""
 _TRACE_ID, _SPAN_ID, _START, _ATTRIBUTES = 1, 2, 7, 9
 _KEY: Final = 1
+MAX_CACHED: Final = 4096
 _FIXED64: Final = struct.Struct("<Q")
 
 
@@ -30,8 +33,8 @@ def span_keys(body: bytes) -> Iterator[SpanKey]:
                 yield _key_of(body, at, end)
 
 
-def with_attributes(body: bytes, added: Callable[[SpanKey], Attributes]) -> bytes:
-    """The request with attributes added to its spans; those of the same key that a span had give way.
+def with_attributes(body: bytes, added: Iterator[Added]) -> bytes:
+    """The request with attributes added to its spans, in order; those of the same key that a span had give way.
 
     Raises:
         OtlpError: the body is no request.
@@ -39,9 +42,9 @@ def with_attributes(body: bytes, added: Callable[[SpanKey], Attributes]) -> byte
     return _changed(body, 0, len(body), 0, added)
 
 
-def _changed(body: bytes, at: int, end: int, depth: int, added: Callable[[SpanKey], Attributes]) -> bytes:
+def _changed(body: bytes, at: int, end: int, depth: int, added: Iterator[Added]) -> bytes:
     if depth == len(_PATH):
-        return _span(body[at:end], added)
+        return _span(body[at:end], next(added, {}))
     parts, copied = [], at
     for number, wire_type, start, stop in fields(body, at, end):
         if (number, wire_type) == (_PATH[depth], BYTES):
@@ -52,28 +55,34 @@ def _changed(body: bytes, at: int, end: int, depth: int, added: Callable[[SpanKe
     return b"".join(parts)
 
 
-def _span(span: bytes, added: Callable[[SpanKey], Attributes]) -> bytes:
-    attributes = added(_key_of(span, 0, len(span)))
-    if not attributes:
-        return span
-    keys = [key.encode() for key in attributes]
-    if any(key in span for key in keys):
-        span = _without(span, frozenset(keys))
-    pairs = (field(_ATTRIBUTES, key_value(key, value)) for key, value in attributes.items())
-    return span + b"".join(pairs)
+def _span(span: bytes, attributes: Added) -> bytes:
+    starts = tuple(_start_of_pair(key) for key in attributes)
+    if any(start in span for start in starts):
+        span = _without(span, starts)
+    return b"".join((span, *(_pair(key, value) for key, value in attributes.items())))
 
 
-def _without(span: bytes, keys: frozenset[bytes]) -> bytes:
-    parts, copied = [], 0
-    for number, wire_type, start, stop in fields(span, 0, len(span)):
-        if (number, wire_type) != (_ATTRIBUTES, BYTES) or _attribute_key(span, start, stop) not in keys:
-            parts.append(span[copied:stop])
-        copied = stop
+def _without(span: bytes, starts: tuple[bytes, ...]) -> bytes:
+    parts, kept_from, last = [], 0, 0
+    for number, _, at, end in fields(span, 0, len(span)):
+        if number == _ATTRIBUTES and span.startswith(starts, at):
+            parts.append(span[kept_from:last])
+            kept_from = end
+        last = end
+    parts.append(span[kept_from:])
     return b"".join(parts)
 
 
-def _attribute_key(span: bytes, at: int, end: int) -> bytes:
-    return next((span[start:stop] for start, stop in sub_messages(span, at, end, _KEY)), b"")
+@functools.lru_cache(MAX_CACHED)
+def _start_of_pair(key: str) -> bytes:
+    """How a KeyValue with this key begins: every writer puts the key first."""
+    return field(_KEY, key.encode())
+
+
+@functools.lru_cache(MAX_CACHED, typed=True)
+def _pair(key: str, value: str | float) -> bytes:
+    """An attribute of a span; runs, kinds and numbers come again and again."""
+    return field(_ATTRIBUTES, key_value(key, value))
 
 
 def _key_of(data: bytes, at: int, end: int) -> SpanKey:
