@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from otel_runlog.journal.folder import damaged, journal_folder, segments
+from otel_runlog.server_status import ServerStatus
 from otel_runlog.store.health import Book, Condition, HealthReader, Met, Service
 
 
@@ -193,7 +194,7 @@ class Journal(msgspec.Struct, frozen=True):
 
 
 class Examination(msgspec.Struct, frozen=True):
-    """What the doctor found."""
+    """What the doctor found; `server` is what the store's living server says, None where there is none."""
 
     db: str
     db_bytes: int
@@ -201,6 +202,7 @@ class Examination(msgspec.Struct, frozen=True):
     findings: list[Finding]
     journal: Journal
     books: list[Book]
+    server: ServerStatus | None = None
 
     @property
     def is_sound(self) -> bool:

@@ -45,7 +45,7 @@ LAYERS = (
     {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy"},
     {"store"},
     {"links", "traces", "assemble", "loader", "ingest", "metrics", "reprice", "maintenance"},
-    {"door", "processor", "running", "demo", "doctor", "show"},
+    {"door", "processor", "running", "demo", "server_status", "doctor", "show"},
     {"server"},
     {"cli", "__main__"},
 )

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from otel_runlog.cli.group import ANSWER_IS_NO
-from otel_runlog.cli.opened import load_pending, patience_s
+from otel_runlog.cli.opened import load_pending, patience_s, server_status
 from otel_runlog.cli.options import TableOrJson, db_option, table_or_json_option
 from otel_runlog.doctor import examine
 from otel_runlog.show.data import to_json
@@ -27,7 +27,7 @@ def doctor(ctx: click.Context, form: TableOrJson, db: Path) -> None:
     the journal has damaged segments.
     """
     load_pending(db)
-    found = examine(db, patience_s(db))
+    found = msgspec.structs.replace(examine(db, patience_s(db)), server=server_status(db))
     if form is TableOrJson.TABLE:
         show_examination(Screen(), found)
     else:

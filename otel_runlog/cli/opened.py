@@ -15,6 +15,7 @@ from otel_runlog.server.address import find
 if TYPE_CHECKING:
     from otel_runlog.loader import Loader
     from otel_runlog.server.remote import RemoteReader
+    from otel_runlog.server_status import ServerStatus
     from otel_runlog.store.reader import StoreReader
 
 PATIENCE_S: Final = 2.0
@@ -75,6 +76,19 @@ def _opened(db: Path) -> StoreReader:
     from otel_runlog.store.reader import StoreReader
 
     return StoreReader(db, timeout_s=0.0 if held_by else patience_s(db))
+
+
+def server_status(db: Path) -> ServerStatus | None:
+    """What the store's living server says of itself; None where there is none that listens.
+
+    Raises:
+        ServerError: it does not answer.
+    """
+    server = _asked(db)
+    if server is None:
+        return None
+    with server:
+        return server.status()
 
 
 def patience_s(db: Path) -> float:

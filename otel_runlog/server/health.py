@@ -20,38 +20,13 @@ from otel_runlog.server.counters import COUNTERS, Counters
 from otel_runlog.server.forward import Forwarder, Reached
 from otel_runlog.server.loading import Lag
 from otel_runlog.server.routes import Request, Response, Route
+from otel_runlog.server_status import DestinationStatus, ServerStatus
 
 LEAST_FREE_BYTES: Final = 64 << 20
 """With less room on the disk the server says that it is not ready, while it still takes requests."""
 LONGEST_LAG_S: Final = 60.0
 """A loader that is so far behind is told of: somebody else holds the store, or it cannot keep up."""
 _UNAVAILABLE: Final = 503
-
-
-class DestinationStatus(msgspec.Struct, frozen=True):
-    """How it stands with a destination: what it has yet to get, and what it will never get, by reason."""
-
-    name: str
-    pending_bytes: int
-    forwarded: int
-    dropped: dict[str, int]
-    error: str | None
-
-
-class Status(msgspec.Struct, frozen=True):
-    """What /readyz says. `reasons` is why the server is not ready; `totals` are its counters since it started."""
-
-    ready: bool
-    reasons: list[str]
-    version: str
-    load_lag_s: float
-    journal_bytes: int
-    disk_free_bytes: int
-    memory_in_flight_bytes: int
-    totals: dict[str, int]
-    rejected: dict[str, int]
-    dropped: dict[str, int]
-    destinations: list[DestinationStatus]
 
 
 class Health:
@@ -67,7 +42,7 @@ class Health:
         counters.watch("memory_in_flight", lambda: [(self._budget.used_bytes, ())])
         counters.watch("forward_lag", lambda: [(f.pending_bytes(), (f.name,)) for f in self._forwarders])
 
-    def status(self, counters: Counters) -> Status:
+    def status(self, counters: Counters) -> ServerStatus:
         """All of it."""
         free_bytes, lag_s = disk_free_bytes(self._folder), self._lag.seconds()
         reasons = []
@@ -75,7 +50,7 @@ class Health:
             reasons.append(f"only {free_bytes} bytes are free for the journal in {self._folder}")
         if lag_s > LONGEST_LAG_S:
             reasons.append(f"what came {lag_s:.0f} s ago is not loaded yet")
-        return Status(
+        return ServerStatus(
             ready=not reasons,
             reasons=reasons,
             version=version("otel-runlog"),

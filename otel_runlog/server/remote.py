@@ -25,10 +25,12 @@ from otel_runlog.server.questions import (
     Sessions,
     Sql,
 )
+from otel_runlog.server_status import ServerStatus
 from otel_runlog.store import details
 from otel_runlog.store.details import Preview, Session
 from otel_runlog.store.reader import Result, RunOrder, StoreReader
 
+STATUS_PATH: Final = "/readyz"
 CONNECT_TIMEOUT_S: Final = 2.0
 ANSWER_TIMEOUT_S: Final = 120.0
 """A question waits for others, for a turn and for what is pending, and then has its own time."""
@@ -108,6 +110,18 @@ class RemoteReader:
         """All sessions, the newest first."""
         return self._ask(Sessions(), _unpacked(list[Session]), lambda file: file.sessions())
 
+    def status(self) -> ServerStatus:
+        """How it stands with the server itself.
+
+        Raises:
+            ServerError: it does not answer.
+        """
+        _, body = self._exchange("GET", STATUS_PATH)
+        try:
+            return msgspec.json.decode(body, type=ServerStatus)
+        except msgspec.DecodeError as error:
+            raise ServerError(f"{self._server} does not say how it is: {error}") from None
+
     def _ask(
         self, question: Question, unpack: Callable[[bytes], _AnswerT], read: Callable[[StoreReader], _AnswerT]
     ) -> _AnswerT:
@@ -118,18 +132,21 @@ class RemoteReader:
                 return read(file)
 
     def _answer(self, question: Question) -> bytes:
-        headers = {"Content-Type": QUESTION_TYPE, "Host": "localhost"}
+        status, body = self._exchange("POST", ASK_PATH, msgspec.msgpack.encode(question), QUESTION_TYPE)
+        if status != http.HTTPStatus.OK:
+            self._refuse(status, body)
+        return body
+
+    def _exchange(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> tuple[int, bytes]:
+        headers = {"Host": "localhost"} | ({"Content-Type": content_type} if content_type else {})
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         try:
-            self._connection.request("POST", ASK_PATH, msgspec.msgpack.encode(question), headers)
+            self._connection.request(method, path, body, headers)
             response = self._connection.getresponse()
-            body = response.read()
+            return response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
             raise ServerError(f"{self._server} did not answer: {error or type(error).__name__}") from error
-        if response.status != http.HTTPStatus.OK:
-            self._refuse(response.status, body)
-        return body
 
     def _refuse(self, status: int, body: bytes) -> NoReturn:
         try:

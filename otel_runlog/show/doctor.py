@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from otel_runlog.doctor import Examination, Finding, Journal
+from otel_runlog.server_status import DestinationStatus, ServerStatus
 from otel_runlog.show import cells, text
 from otel_runlog.show.runs import short_id
 from otel_runlog.show.screen import Screen
@@ -41,6 +42,8 @@ def show_examination(screen: Screen, found: Examination) -> None:
     screen.line(Cell("journal  ", "dim"), _journal(found.journal))
     for path in found.journal.damaged:
         screen.line(Cell("damaged  ", "red"), text.clean(path))
+    if found.server is not None:
+        _show_server(screen, found.server)
     screen.line()
     if found.services:
         screen.table(SERVICE_COLUMNS, [_service_row(service) for service in found.services])
@@ -58,6 +61,26 @@ def _journal(journal: Journal) -> str:
         return "nothing pending"
     written = f", {journal.living} being written" if journal.living else ""
     return f"{text.count(journal.segments)} segments, {text.size(journal.pending_bytes)}{written}"
+
+
+def _show_server(screen: Screen, server: ServerStatus) -> None:
+    state = "ready" if server.ready else "not ready"
+    received, requests = text.count(server.totals["received"]), text.count(server.totals["requests"])
+    lag = f", {server.load_lag_s:.1f} s behind" if server.load_lag_s else ""
+    screen.line(Cell("server   ", "dim"), f"{state}, {received} spans and records in {requests} requests{lag}")
+    for reason in server.reasons:
+        screen.line(Cell("         ", "dim"), Cell(text.clean(reason), "yellow"))
+    for destination in server.destinations:
+        screen.line(Cell("forward  ", "dim"), _destination(destination))
+
+
+def _destination(destination: DestinationStatus) -> Cell:
+    parts = [f"{destination.name}: {text.count(destination.forwarded)} sent"]
+    if destination.pending_bytes:
+        parts.append(f"{text.size(destination.pending_bytes)} waiting")
+    parts += [f"{text.count(number)} lost ({reason})" for reason, number in destination.dropped.items()]
+    parts += [destination.error] if destination.error else []
+    return Cell(text.clean(", ".join(parts)), "yellow" if destination.error or destination.dropped else "")
 
 
 def _show_findings(screen: Screen, findings: Sequence[Finding]) -> None:

@@ -111,6 +111,20 @@ def test_metrics_and_readiness_tell_what_happened(tmp_path: Path) -> None:
         assert 'runlog_server_received_total{door="grpc"' in metrics
 
 
+def test_the_doctor_reads_what_the_server_says_of_itself(tmp_path: Path) -> None:
+    db = tmp_path / "runs.duckdb"
+    with serving(db, "--forward", "{url = 'http://127.0.0.1:9', name = 'nobody'}") as served:
+        served.exporter("http").export(agent_spans(1))
+        until(lambda: json.loads(served.get("/readyz")[1])["destinations"][0]["error"] is not None)
+        done = otel_runlog("doctor", "--db", str(db))
+        assert done.returncode == 0, done.stderr
+        assert "server   ready, 2 spans and records in 1 requests" in done.stdout
+        assert "forward  nobody: 0 sent, " in done.stdout
+        done = otel_runlog("doctor", "--db", str(db), "--format", "json")
+        found = json.loads(done.stdout)
+        assert (found["server"]["ready"], found["server"]["totals"]["received"]) == (True, 2)
+
+
 def test_runs_are_served_over_grpc_to_programs_in_other_languages(tmp_path: Path) -> None:
     db = tmp_path / "runs.duckdb"
     with serving(db) as served, grpc.insecure_channel(served.grpc) as channel:
