@@ -75,6 +75,7 @@ class Loader:
         self._traces = Traces()
         self._positions: dict[str, Position] = {}
         self._told: set[str] = set()
+        self._held: set[str] = set()  # loaded whole, and waiting for a destination
         self._stop = threading.Event()
         self._writer: StoreWriter | None = None
 
@@ -144,6 +145,7 @@ class Loader:
             raise
         if positions != self._positions:
             self._traces.clear()
+            self._held.clear()
             self._positions = positions
         return writer
 
@@ -172,7 +174,8 @@ class Loader:
         at = self.position(segment.name)
         if segment.living:
             return segment.size_bytes > at.offset
-        return not at.ended or are_past(cursors, segment.name, at.offset)
+        is_whole = at.ended or segment.name in self._held
+        return not is_whole or are_past(cursors, segment.name, at.offset)
 
     def _load_segment(self, gathering: _Gathering, segment: Segment, report: LoadReport, deadline: float) -> bool:
         """Gather what is there of a segment; whether nothing will follow."""
@@ -214,6 +217,7 @@ class Loader:
         for segment in ended:
             at = self.position(segment.name)
             if not are_past(cursors, segment.name, at.offset):
+                self._held.add(segment.name)
                 continue
             if not at.damaged:
                 retire(segment.path)

@@ -67,6 +67,23 @@ def test_what_only_waits_for_a_destination_does_not_have_the_store_opened(db, fo
     assert loader.turn().records == 0
 
 
+def test_nor_does_a_segment_that_was_closed_after_it_was_loaded(db, folder, monkeypatch):
+    """Its footer is no record, so no position says that it has ended."""
+    writer, path = write(db, calls(1), close=False)
+    cursors.configured(folder, ["there"])
+    loader = Loader(db)
+    loader.turn()
+    writer.close()
+    loader.turn()
+    with monkeypatch.context() as patched:
+        patched.setattr(Loader, "open", lambda *_: pytest.fail("opened"))
+        loader.turn()
+    assert path.exists()
+    cursors.save(folder, "there", Cursor({path.name: Place(path.stat().st_size, 1)}))
+    loader.turn()
+    assert not path.exists()
+
+
 def test_a_loader_of_another_process_waits_too_and_loads_nothing_twice(db, folder):
     _, path = write(db, calls(3))
     cursors.configured(folder, ["there"])

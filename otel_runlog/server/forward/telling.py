@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import Counter
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
+
+QUIET_S: Final = 10.0
+"""A loss is over when nothing was lost for so long, and an outage is told this often at most: some come and go."""
 
 logger = logging.getLogger("otel_runlog")
 
@@ -47,6 +51,9 @@ class Telling:
         self._forwarded = 0
         self._dropped: Counter[str] = Counter()
         self._loss: Counter[str] = Counter()
+        self._lost_at = 0.0
+        self._is_outage_told = False
+        self._outage_told_at = -QUIET_S
         self._told: str | None = None
 
     def reached(self) -> Reached:
@@ -57,22 +64,23 @@ class Telling:
     def later(self, why: str) -> None:
         """A request could not be taken yet."""
         self._count("forward_retries", 1, self._name)
-        if self._error is None:
+        if not self._is_outage_told and time.monotonic() >= self._outage_told_at + QUIET_S:
+            self._is_outage_told, self._outage_told_at = True, time.monotonic()
             logger.warning("destination %s takes nothing; the journal keeps all for it: %s", self._name, why)
         with self._lock:
             self._error = why
 
     def taken(self, items: int) -> None:
-        """A request was taken."""
+        """So many of a request were taken."""
         self._count("forwarded", items, self._name)
         with self._lock:
-            error, self._error = self._error, None
+            self._error = None
             self._forwarded += items
-        if error is not None:
+        if self._is_outage_told:
+            self._is_outage_told = False
             logger.warning("destination %s takes requests again", self._name)
-        if self._loss:
-            lost, self._loss = self._loss, Counter()
-            logger.warning("destination %s takes requests again; it lacks %s", self._name, _in_words(lost))
+        if self._loss and time.monotonic() >= self._lost_at + QUIET_S:
+            self.end()
 
     def dropped(self, reason: str, items: int, why: str) -> None:
         """So many will never get there."""
@@ -82,12 +90,13 @@ class Telling:
         with self._lock:
             self._error = None
             self._dropped[reason] += items
+        self._lost_at = time.monotonic()
         if not self._loss:
             logger.warning("destination %s loses spans or log records (%s): %s", self._name, reason, why)
         self._loss[reason] += items
 
     def end(self) -> None:
-        """Nothing more is sent."""
+        """A loss is over, or nothing more is sent."""
         if self._loss:
             logger.warning("destination %s lacks %s", self._name, _in_words(self._loss))
             self._loss = Counter()
