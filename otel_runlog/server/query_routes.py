@@ -45,14 +45,20 @@ _Handle: TypeAlias = Callable[[Asks, Request], Response]
 def query_routes(pool: Asks) -> tuple[Route, ...]:
     """The routes over a pool. All of them need the token, on loopback too."""
     return tuple(
-        Route(method=method, path=path, handle=functools.partial(_answered, handle, pool), content_types=types)
+        Route(
+            method=method,
+            path=path,
+            handle=functools.partial(with_errors, functools.partial(handle, pool)),
+            content_types=types,
+        )
         for method, path, handle, types in ROUTES
     )
 
 
-def _answered(handle: _Handle, pool: Asks, request: Request) -> Response:
+def with_errors(handle: Callable[[Request], Response], request: Request) -> Response:
+    """The response of a handler, or of the error that it raised."""
     try:
-        return handle(pool, request)
+        return handle(request)
     except RunLogError as error:
         body = {"error": name_of(error), "message": str(error)}
         again = (("Retry-After", str(RETRY_AFTER_S)),) if isinstance(error, ServerBusyError) else ()
@@ -115,13 +121,13 @@ def _runs(pool: Asks, request: Request) -> Response:
 
 
 def _run(pool: Asks, request: Request) -> Response:
-    _refuse_unknown(request.query, ())
+    refuse_unknown(request.query, ())
     return Response(200, pool.ask(Run(request.path_values["run_id"], Form.JSON)), JSON_TYPE)
 
 
 def _sessions(pool: Asks, request: Request) -> Response:
-    _refuse_unknown(request.query, ("limit",))
-    return Response(200, pool.ask(Sessions(_limit(request.query), Form.JSON)), JSON_TYPE)
+    refuse_unknown(request.query, ("limit",))
+    return Response(200, pool.ask(Sessions(whole_number(request.query, "limit"), Form.JSON)), JSON_TYPE)
 
 
 def query_of(parameters: Mapping[str, str], now: dt.datetime) -> tuple[RunLogQuery, RunOrder]:
@@ -132,7 +138,7 @@ def query_of(parameters: Mapping[str, str], now: dt.datetime) -> tuple[RunLogQue
     """
     labels = {name.removeprefix(_LABEL): value for name, value in parameters.items() if name.startswith(_LABEL)}
     named = {name: value for name, value in parameters.items() if not name.startswith(_LABEL)}
-    _refuse_unknown(named, _CONDITIONS)
+    refuse_unknown(named, _CONDITIONS)
     if (label := named.get("label")) is not None:
         labels |= _label(label)
     query = RunLogQuery(
@@ -142,7 +148,7 @@ def query_of(parameters: Mapping[str, str], now: dt.datetime) -> tuple[RunLogQue
         labels=labels or None,
         since=moment(named["since"], now) if "since" in named else None,
         until=moment(named["until"], now) if "until" in named else None,
-        limit=_limit(named),
+        limit=whole_number(named, "limit"),
     )
     return query, msgspec.convert(_one_of("sort", named.get("sort", "started"), _ORDERS), RunOrder)
 
@@ -151,7 +157,8 @@ _CONDITIONS: Final = ("agent", "status", "session", "label", "since", "until", "
 _ORDERS: Final = get_args(RunOrder)
 
 
-def _refuse_unknown(parameters: Mapping[str, str], known: tuple[str, ...]) -> None:
+def refuse_unknown(parameters: Mapping[str, str], known: tuple[str, ...]) -> None:
+    """Raise ConfigError where the query has a parameter that is not known."""
     if unknown := sorted(parameters.keys() - set(known)):
         raise ConfigError(f"there is no parameter {unknown[0]!r} here, only {', '.join(known) or 'none'}")
 
@@ -162,12 +169,17 @@ def _one_of(name: str, value: str | None, known: tuple[str, ...]) -> str | None:
     return value
 
 
-def _limit(parameters: Mapping[str, str]) -> int | None:
-    text = parameters.get("limit")
+def whole_number(parameters: Mapping[str, str], name: str) -> int | None:
+    """The number that a parameter of the query is; None where it is not there.
+
+    Raises:
+        ConfigError: it is no whole number from 0.
+    """
+    text = parameters.get(name)
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
-        raise ConfigError(f"limit is a number from 0, not {text[:_DIGITS]!r}")
+        raise ConfigError(f"{name} is a whole number from 0, not {text[:_DIGITS]!r}")
     return int(text)
 
 
