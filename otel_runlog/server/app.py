@@ -39,7 +39,7 @@ from otel_runlog.server.guard import Guard
 from otel_runlog.server.health import Health, health_routes, metrics_provider
 from otel_runlog.server.http_door import HttpDoor
 from otel_runlog.server.intake import Intake
-from otel_runlog.server.loading import Lag, TurnTaker, count_books
+from otel_runlog.server.loading import Lag, TurnTaker, count_books, make_store
 from otel_runlog.server.otlp_routes import otlp_routes
 from otel_runlog.server.query_child import ChildLimits
 from otel_runlog.server.query_pool import QueryPool
@@ -47,6 +47,7 @@ from otel_runlog.server.query_routes import query_routes
 from otel_runlog.server.redacting import RequestRedaction
 from otel_runlog.server.routes import Route
 from otel_runlog.server.run_service import RunService
+from otel_runlog.server.tail import FinishedRuns, tail_routes
 from otel_runlog.server.turns import StoreTurns
 from otel_runlog.server_config import ServerConfig, host_and_port
 
@@ -88,6 +89,7 @@ class Server:
             config.load_every_s,
             rest_factor=0.0,
         )
+        self._finished = FinishedRuns()
         self._forwarders: list[Forwarder] = []
         self._parts = contextlib.ExitStack()
         self._deadline = 0.0
@@ -127,6 +129,7 @@ class Server:
         """What requests go to once they are on the disk."""
         make_folder(self._folder)
         config = self._config
+        make_store(config.db)
         configured(self._folder, cursor_names(config.forward))
         free = partial(self._loading.notify, urgent=False)
         for destination in config.forward:
@@ -149,10 +152,11 @@ class Server:
             grpc = grpc_door.start()
             parts.callback(grpc_door.stop, DOORS_STOP_S)
         if config.http:
-            routes = (*otlp_routes(intake), *query_routes(pool), *self._health_routes())
+            routes = (*otlp_routes(intake), *query_routes(pool), *tail_routes(self._finished), *self._health_routes())
             http_door = HttpDoor(config.http, routes, guard, self._budget, max_body_bytes=int(config.max_request))
             http = http_door.start()
             parts.callback(http_door.stop, DOORS_STOP_S)
+            parts.callback(self._finished.close)
         return grpc, http
 
     def _intake(self) -> Intake:
@@ -182,6 +186,7 @@ class Server:
             forwarder.notify()
 
     def _on_finished(self, runs: list[RunLog]) -> None:
+        self._finished.add(runs)
         for run in runs:
             self._run_metrics.record(run)
 

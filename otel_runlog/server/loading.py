@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
+from otel_runlog.errors import StoreError
 from otel_runlog.loader import Loader, LoadReport
 from otel_runlog.server.counters import Counters
 from otel_runlog.server.turns import StoreTurns
 from otel_runlog.store.batch import BookEntry
+from otel_runlog.store.connection import open_for_write
 
 SPAN_COUNTERS: Final = ("stored", "duplicate", "conflict", "superseded")
 REASON_COUNTERS: Final = ("rejected", "dropped")
+START_PATIENCE_S: Final = 1.0
+
+logger = logging.getLogger("otel_runlog")
 
 
 class Lag:
@@ -42,6 +49,17 @@ class Lag:
         """0 where everything is loaded."""
         oldest = self._since if self._before_turn is None else self._before_turn
         return 0.0 if oldest is None else self._clock_s() - oldest
+
+
+def make_store(db: Path) -> None:
+    """Have a store of this version to ask questions of before anything has come; a warning where that cannot be.
+
+    Whatever is wrong with it, what is received stands in the journal until the store can be had.
+    """
+    try:
+        open_for_write(db, START_PATIENCE_S).close()
+    except StoreError as error:
+        logger.warning("%s; what is received stays in the journal until then", error)
 
 
 class TurnTaker:
