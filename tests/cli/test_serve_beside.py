@@ -1,0 +1,116 @@
+"""A server and the other commands on one store: what is asked is answered, and writers take turns with it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.trace.export import SpanExportResult
+from serving import Served, agent_spans, serving, token_of
+
+from otel_runlog.store.reader import StoreReader
+
+SPAN = {
+    "traceId": "7a" * 16,
+    "spanId": "51" * 8,
+    "name": "chat m-std",
+    "startTimeUnixNano": "1793880000000000000",
+    "endTimeUnixNano": "1793880001000000000",
+    "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}],
+}
+
+
+def otel_runlog(db: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "otel_runlog", *arguments, "--db", str(db)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert (done.returncode, done.stderr) == (0, ""), arguments
+    return done.stdout
+
+
+def test_a_new_server_has_a_store_to_ask(tmp_path: Path) -> None:
+    with serving(tmp_path / "runs.duckdb") as served:
+        assert otel_runlog(served.db, "runs", "--format", "json") == "[]\n"
+        assert served.post("/v1/sql", {"sql": "select count(*) as n from spans"}, token_of(served.db)) == (
+            200,
+            b'[\n{"n":0}\n]',
+        )
+        assert (served.db.stat().st_mode & 0o777, served.end()[0]) == (0o600, 0)
+
+
+def test_who_waits_is_told_of_a_run_as_it_finishes(tmp_path: Path) -> None:
+    with serving(tmp_path / "runs.duckdb") as served:
+        token, answers = token_of(served.db), []
+        assert served.get("/v1/tail")[0] == 401
+        asking = threading.Thread(target=lambda: answers.append(served.get("/v1/tail?after=0&wait_s=30", token)))
+        asking.start()
+        served.exporter("http").export(agent_spans(1))
+        asking.join()
+    [(status, body)] = answers
+    assert (status, [run["agent"] for run in json.loads(body)["runs"]]) == (200, ["planner"])
+
+
+def test_what_was_acknowledged_is_in_the_next_answer(tmp_path: Path) -> None:
+    with serving(tmp_path / "runs.duckdb") as served:
+        exporter, token = served.exporter("grpc"), token_of(served.db)
+        for runs in range(1, 4):
+            assert exporter.export(agent_spans(1)) is SpanExportResult.SUCCESS
+            answer = served.post("/v1/sql", {"sql": "select count(*) as n from runs"}, token)
+            assert answer == (200, b'[\n{"n":%d}\n]' % runs)
+
+
+def test_commands_that_write_take_turns_with_a_server_that_loads(tmp_path: Path) -> None:
+    otlp = tmp_path / "one.jsonl"
+    otlp.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]}))
+    with serving(tmp_path / "runs.duckdb") as served:
+        over, sent = threading.Event(), []
+
+        def send() -> None:
+            exporter = served.exporter("http")
+            while not over.wait(0.2):
+                assert exporter.export(agent_spans(5)) is SpanExportResult.SUCCESS
+                sent.append(10)
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        try:
+            for command in (
+                ("ingest", str(otlp)),
+                ("reprice",),
+                ("compact",),
+                ("gc", "--older-than", "1000d", "--yes"),
+                ("doctor",),
+                ("sessions",),
+            ):
+                otel_runlog(served.db, *command)
+        finally:
+            over.set()
+            sending.join()
+        assert served.end()[0] == 0
+    with StoreReader(served.db) as reader:
+        assert reader.query("select sum(received), sum(stored) from books").rows == [(sum(sent) + 1, sum(sent) + 1)]
+
+
+def hung_up_on(served: Served, sql: str, token: str) -> None:
+    with pytest.raises((OSError, http.client.HTTPException)):
+        served.post("/v1/sql", {"sql": sql}, token)
+
+
+@pytest.mark.fault(41)
+def test_a_server_that_is_killed_while_it_is_asked_leaves_nothing_that_holds_the_store(tmp_path: Path) -> None:
+    with serving(tmp_path / "runs.duckdb") as served:
+        token = token_of(served.db)
+        slow = "select count(*) from range(10000000) a, range(10000000) b where (a.range * b.range) % 7 = 3"
+        asking = threading.Thread(target=hung_up_on, args=(served, slow, token))
+        asking.start()
+        served.post("/v1/sql", {"sql": "select 1"}, token)
+        served.kill()
+        asking.join()
+        with serving(served.db) as again:
+            assert again.exporter("http").export(agent_spans(1)) is SpanExportResult.SUCCESS
+            runs = json.loads(otel_runlog(served.db, "runs", "--format", "json"))
+    assert [run["agent"] for run in runs] == ["planner"]
