@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,21 @@ def test_all_modules_are_of_one_release() -> None:
 def test_the_collector_takes_it(path: Path, otelcol: Path) -> None:
     done = subprocess.run([otelcol, "validate", "--config", path], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_server_takes_the_command_that_goes_with_it(path: Path, tmp_path: Path) -> None:
+    comment = re.sub(r"\\\n# *", "", path.read_text())
+    command = re.search(r"^#   otel-runlog (serve .*)$", comment, re.MULTILINE)
+    assert command
+    done = subprocess.run(
+        [sys.executable, "-m", "otel_runlog", *shlex.split(command[1]), "--print-config"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
