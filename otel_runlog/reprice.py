@@ -21,17 +21,18 @@ from otel_runlog.maintenance import BEGIN, PATIENCE_S, PAUSE_S
 from otel_runlog.model import Cost, CostStatus, StepKind, Usage, UsageSource
 from otel_runlog.pricing import Priced, PriceTable
 from otel_runlog.runs import cost_of_run
-from otel_runlog.store.columns import ns_of
+from otel_runlog.store.columns import ns_of, stored_usd
+from otel_runlog.store.model_days import day_of
 from otel_runlog.store.repricing import (
     AgentChange,
     AgentRow,
     CostedStep,
+    ModelDayChange,
     RepricedBatch,
     RepricingStore,
     RunChange,
     RunKey,
     StepChange,
-    stored_usd,
 )
 from otel_runlog.tree import MODEL_KINDS
 
@@ -140,10 +141,11 @@ class _Work:
         steps = defaultdict[str, list[CostedStep]](list)
         for step in store.steps_of(runs):
             steps[step.run_id].append(step)
-        batch, self._told = RepricedBatch([], [], []), []
+        batch, self._told = RepricedBatch([], [], [], []), []
         changed = [run for run in runs if self._reprice_run(run, steps[run.run_id], batch)]
         if changed:
             batch.agents = list(_agent_changes(store.agents_of(changed), steps))
+            batch.models = [day for run in changed if not run.is_open for day in _model_days(run, steps[run.run_id])]
             if self._write:
                 store.write(batch, time.time_ns())
         self.report.runs += len(runs)
@@ -283,6 +285,18 @@ def _run_change(run: RunKey, steps: Iterable[CostedStep]) -> RunChange:
         unpriced_models=sorted({step.model for step in unpriced if step.model}) or None,
         notes=list(dict.fromkeys([*notes, *told])) or None,
     )
+
+
+def _model_days(run: RunKey, steps: Iterable[CostedStep]) -> Iterable[ModelDayChange]:
+    """What `model_days` sums of costs, of the steps as they are now."""
+    days: dict[tuple[int | None, str | None, str | None], list[CostedStep]] = {}
+    for step in steps:
+        if step.kind in MODEL_KINDS:
+            days.setdefault((day_of(step.started_ns), step.provider, step.model), []).append(step)
+    for key, calls in days.items():
+        known = [_decimal(step.cost_usd) or _ZERO for step in calls if step.cost_usd is not None]
+        unpriced = sum(step.cost_status == CostStatus.UNPRICED for step in calls)
+        yield ModelDayChange(run.run_id, run.version, *key, stored_usd(sum(known, _ZERO)) if known else None, unpriced)
 
 
 def _cost(step: CostedStep) -> Cost:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from models_of_steps import assert_models_are_their_steps
 from test_loader import PRICES
 
 from otel_runlog.journal import JournalWriter, journal_folder, segments
@@ -137,6 +138,7 @@ class ExactlyOnce(RuleBasedStateMachine):
         with StoreReader(self.db) as reader:
             found = {run.run_id: run for run in reader.runs(with_steps=True)}
             [kept] = reader.query(BOOKS).rows
+            assert_models_are_their_steps(reader)
             spans = reader.query("SELECT count(*), count(DISTINCT (trace_id, span_id, started_ns)) FROM spans").rows
         assert found == {r.run_id: r for r in project(self.sent, prices=PRICES, now=dt.datetime.now(dt.UTC))}
         received, entries, distinct, rows = kept

@@ -108,7 +108,7 @@ def test_compaction_says_what_it_gained_and_works_in_turns(db, monkeypatch):
 
     report = compact(db, on_turn=meanwhile)
     assert (report.versions, report.steps, turns) == (5, 10, [2, 4, 5])
-    assert table_rows(db, "closed_runs", "closed_steps", "closed_agents") == [1, 2, 1]
+    assert table_rows(db, "closed_runs", "closed_steps", "closed_agents", "closed_models") == [1, 2, 1, 1]
 
 
 def test_a_run_that_comes_again_after_compaction_is_a_version_of_its_own(db):
@@ -138,6 +138,7 @@ def test_old_runs_go_with_all_that_is_theirs(db):
     counts = "select (select count(*) from {}), (select count(*) from {}), (select count(*) from {})"
     assert rows(db, counts.format("steps", "spans", "messages")) == [(2, 2, 1)]
     assert rows(db, counts.format("logs", "agents", "sessions")) == [(1, 1, 1)]
+    assert table_rows(db, "closed_models") == [1]
     assert gc(db, november(15)) == GcReport()
 
 

@@ -7,6 +7,7 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from models_of_steps import assert_models_are_their_steps
 
 from otel_runlog.assemble import Assembler
 from otel_runlog.model import Cost, CostStatus, RunLog, Step, StepKind, Usage, UsageSource
@@ -48,6 +49,8 @@ def rows(db, sql):
 
 def dump(db):
     """All that counts, audit and versions aside."""
+    with StoreReader(db) as reader:
+        assert_models_are_their_steps(reader)
     return {
         "runs": rows(db, "select * exclude (version) from runs order by all"),
         **{view: rows(db, f"select * from {view} order by all") for view in ("steps", "agents", "models", "spans")},

@@ -51,14 +51,17 @@ def ns_of(at: dt.datetime | None) -> int | None:
     return None if at is None else (at - _EPOCH) // _MICROSECOND * 1000
 
 
-def _pack_usd(amount: Decimal | None) -> str | None:
-    """An amount as DECIMAL(18,12), as text: DuckDB takes it four times faster than a Decimal.
-
-    What is no number, or a million dollars and more, is not known.
-    """
+def storable_usd(amount: Decimal | None) -> Decimal | None:
+    """An amount as DECIMAL(18,12). What is no number, or a million dollars and more, is not known."""
     if amount is None or not amount.is_finite() or abs(amount) >= _TOO_MUCH_USD:
         return None
-    return format(amount.quantize(_SMALLEST_USD, ROUND_HALF_EVEN), "f")
+    return amount.quantize(_SMALLEST_USD, ROUND_HALF_EVEN)
+
+
+def stored_usd(amount: Decimal | None) -> str | None:
+    """The same as text: DuckDB takes it four times faster than a Decimal."""
+    usd = storable_usd(amount)
+    return None if usd is None else format(usd, "f")
 
 
 def _pack_texts(texts: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -134,7 +137,7 @@ def _json(name: str, path: str) -> Column:
 
 
 def _usd(name: str, path: str) -> Column:
-    return Column(name, path, _pack_usd)
+    return Column(name, path, stored_usd)
 
 
 def _texts(name: str, path: str) -> Column:
@@ -321,4 +324,5 @@ AGENTS = (
     _usd("own_cost_usd", "agent.own_cost_usd"),
     *_usage("inclusive_", "agent.inclusive"),
     _usd("inclusive_cost_usd", "agent.inclusive_cost_usd"),
+    Column("started_ns", "started_ns", derived=True),
 )

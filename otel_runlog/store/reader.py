@@ -62,8 +62,7 @@ class StoreReader(OpenStore):
             RunNotFoundError: there is no such run.
         """
         for record in self._store.records("run_by_id", {"run_id": run_id}):
-            agents = self._agents_of([run_id])[run_id]
-            return rows.unpack_run(record, self._steps_of_run(record), agents)
+            return rows.unpack_run(record, self._steps_of_run(record), self._agents_of_run(record))
         for heir, is_exact in self._store.rows("run_id_by_prefix", {"name": run_id}):
             if is_exact:
                 return self.run(str(heir))
@@ -169,6 +168,10 @@ class StoreReader(OpenStore):
             for record in self._store.records("steps_of_runs", {"run_ids": list(run_ids)}):
                 steps[str(record["run_id"])].append(rows.unpack_step(record))
         return steps
+
+    def _agents_of_run(self, run: rows.Record) -> list[AgentUsage]:
+        bounds = {name: run[name] for name in ("run_id", "started_ns")}
+        return [rows.unpack_agent(record) for record in self._store.records("agents_of_run", bounds)]
 
     def _agents_of(self, run_ids: Sequence[str]) -> defaultdict[str, list[AgentUsage]]:
         agents: defaultdict[str, list[AgentUsage]] = defaultdict(list)

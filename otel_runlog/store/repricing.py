@@ -10,15 +10,12 @@ import duckdb
 import msgspec
 
 from otel_runlog.model import Cost
-from otel_runlog.store import columns
 from otel_runlog.store.connection import OpenStore, open_for_read, open_for_write
 from otel_runlog.store.said import using_error
 
 STEPS_PER_BATCH = 32_768
 """So many steps, about, are in memory and in a transaction at once; a run is never divided."""
 RUNS_PER_BATCH = 4_096
-
-[_pack_usd] = [column.pack for column in columns.STEPS if column.name == "cost_usd"]
 
 
 class RunKey(msgspec.Struct, frozen=True):
@@ -121,18 +118,32 @@ class AgentChange(msgspec.Struct):
     inclusive_cost_usd: str | None
 
 
+class ModelDayChange(msgspec.Struct):
+    """The cost of a closed run's calls of one day and model. The fields are the columns of `repriced_models`."""
+
+    run_id: str
+    version: int
+    day: int | None
+    provider: str | None
+    model: str | None
+    cost_usd: str | None
+    unpriced_calls: int
+
+
 class RepricedBatch(msgspec.Struct):
     """What is written together."""
 
     steps: list[StepChange] = []
     runs: list[RunChange] = []
     agents: list[AgentChange] = []
+    models: list[ModelDayChange] = []
 
 
 _WRITES = (
     "reprice_closed_steps",
     "reprice_closed_runs",
     "reprice_closed_agents",
+    "reprice_closed_models",
     "reprice_superseded",
     "reprice_open_steps",
     "reprice_open_runs",
@@ -178,6 +189,7 @@ class RepricingStore(OpenStore):
                 self._append("repriced_steps", StepChange, batch.steps)
                 self._append("repriced_runs", RunChange, batch.runs)
                 self._append("repriced_agents", AgentChange, batch.agents)
+                self._append("repriced_models", ModelDayChange, batch.models)
                 self._store.rows("reprice_changes", {"repriced_ns": repriced_ns})
                 for query in _WRITES:
                     self._store.rows(query)
@@ -186,12 +198,6 @@ class RepricingStore(OpenStore):
 
     def _append(self, table: str, kind: type[msgspec.Struct], items: Iterable[msgspec.Struct]) -> None:
         self._store.append(table, kind.__struct_fields__, map(msgspec.structs.astuple, items))
-
-
-def stored_usd(amount: object) -> str | None:
-    """An amount as the store holds it, as text; None for what it cannot hold."""
-    assert _pack_usd is not None
-    return cast("str | None", _pack_usd(amount))
 
 
 def _up_to(steps: int, runs: Iterable[RunKey]) -> Iterable[RunKey]:

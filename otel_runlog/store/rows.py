@@ -44,6 +44,7 @@ class _AgentRow(msgspec.Struct):
     version: int
     position: int
     agent: AgentUsage
+    started_ns: int | None
 
 
 class _NoCost(msgspec.Struct):
@@ -118,7 +119,8 @@ def pack_steps(runs: Sequence[RunVersion]) -> Columns:
 
 def pack_agents(runs: Sequence[RunVersion]) -> Columns:
     """The columns of the runs' agents."""
-    rows = [_AgentRow(r.run.run_id, r.version, n, agent) for r in runs for n, agent in enumerate(r.run.agents)]
+    starts = [(r, columns.ns_of(r.run.started_at)) for r in runs]
+    rows = [_AgentRow(r.run.run_id, r.version, n, a, at) for r, at in starts for n, a in enumerate(r.run.agents)]
     return pack(columns.AGENTS, rows)
 
 

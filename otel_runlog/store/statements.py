@@ -12,6 +12,7 @@ SCHEMA_SCRIPTS = (
     "004_message_places",
     "005_cost_changes",
     "006_places_and_versions",
+    "008_closed_models",
 )
 """Schema versions in order: the n-th script takes a store from version n-1 to n. Scripts that shipped never change."""
 
@@ -32,7 +33,7 @@ VIEWS = (
 )
 """The views, in the order in which they can be created."""
 
-VIEWS_VERSION = 6
+VIEWS_VERSION = 7
 """Goes up with every change of a view: the next opening for writing creates all views anew."""
 
 

@@ -23,6 +23,7 @@ from otel_runlog.store.batch import (
     StoredSpan,
 )
 from otel_runlog.store.connection import OpenStore, StoreConnection, open_for_write
+from otel_runlog.store.model_days import ModelDay, pack_model_days
 from otel_runlog.store.rows import Columns, Row
 from otel_runlog.store.said import using_error
 
@@ -39,6 +40,7 @@ _SCORES = [column.name for column in columns.SCORES]
 _RUNS = [column.name for column in columns.RUNS]
 _STEPS = [column.name for column in columns.STEPS]
 _AGENTS = [column.name for column in columns.AGENTS]
+_MODEL_DAYS = ModelDay.__struct_fields__
 _LOGGED = ("trace_id", "span_id", "direction", "origin", "place", "position", "role", "content_id")
 _CONTENTS = ("content_id", "text", "bytes")
 _SUPERSEDED = ("run_id", "version")
@@ -102,6 +104,7 @@ class StoreWriter(OpenStore):
             tables.append_spans(batch)
             tables.append_messages(batch)
             tables.append_runs("closed", batch.closed)
+            tables.append_model_days(batch.closed)
             tables.append_runs("open", batch.open)
             tables.append_books(batch)
 
@@ -225,6 +228,9 @@ class _Tables:
         self._append(f"{state}_runs", _RUNS, rows.pack_runs(runs))
         self._append(f"{state}_steps", _STEPS, rows.pack_steps(runs))
         self._append(f"{state}_agents", _AGENTS, rows.pack_agents(runs))
+
+    def append_model_days(self, runs: list[RunVersion]) -> None:
+        self._append_rows("closed_models", _MODEL_DAYS, (row for run in runs for row in pack_model_days(run)))
 
     def append_books(self, batch: Batch) -> None:
         self._append_rows("superseded", _SUPERSEDED, batch.superseded)

@@ -129,6 +129,26 @@ SELECT
     cost_usd AS own_cost_usd,
     input_tokens AS inclusive_input_tokens,
     output_tokens AS inclusive_output_tokens,
-    cost_usd AS inclusive_cost_usd
+    cost_usd AS inclusive_cost_usd,
+    started_ns
 FROM closed_runs
 SEMI JOIN made ON closed_runs.run_id = made.run_id;
+
+INSERT INTO closed_models
+SELECT
+    run_id,
+    1 AS version,
+    started_ns // 86400000000000 AS day,
+    provider,
+    model,
+    count(*),
+    count(*) FILTER (WHERE status = 'failed'),
+    0 AS unpriced_calls,
+    CAST(sum(input_tokens) AS BIGINT),
+    CAST(sum(output_tokens) AS BIGINT),
+    sum(cost_usd),
+    list(ended_ns - started_ns)
+FROM closed_steps
+WHERE kind = 'llm' AND started_ns BETWEEN (SELECT min(started_ns) FROM made) AND (SELECT max(started_ns) FROM made)
+GROUP BY run_id, day, provider, model
+ORDER BY min(started_ns);

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from models_of_steps import assert_models_are_their_steps
 
 from otel_runlog.errors import SchemaError, StoreError
 from otel_runlog.store import migrations, statements
@@ -42,6 +43,21 @@ def test_an_older_store_keeps_its_rows_and_gets_tables_and_views_of_this_version
         writer.append(Batch(positions=[Position("1-2-00000003.seg", 300, 7, ended=True)]))
         assert writer.positions() == {"1-2-00000003.seg": Position("1-2-00000003.seg", 300, 7, ended=True)}
     assert versions(old)["schema_version"] == str(migrations.SCHEMA_VERSION)
+
+
+def test_calls_of_runs_that_an_older_version_closed_are_in_the_models(old):
+    with duckdb.connect(old) as plain:
+        plain.execute(
+            "insert into closed_steps by name select 'run-' || i % 3 as run_id, 1 + i % 2 as version, 'llm' as kind, "
+            "['acme', null][1 + i % 2] as provider, 'm' || i % 5 as model, i > 3 as counted, "
+            "['failed', 'completed'][1 + i % 2] as status, i * 20000000000000 as started_ns, "
+            "started_ns + (10 - i % 20) * 1000 as ended_ns, i as input_tokens, i / 1000 as cost_usd, "
+            "['estimated', 'unpriced'][1 + i % 2] as cost_status from range(40) as r (i)"
+        )
+        plain.execute("insert into superseded values ('run-1', 1), ('run-2', 2)")
+    with StoreReader(old) as store:
+        assert_models_are_their_steps(store)
+        assert store.query("select sum(calls) from models").rows == [(24,)]
 
 
 @pytest.mark.fault(55)

@@ -7,6 +7,7 @@ from decimal import Decimal
 import duckdb
 import msgspec
 import pytest
+from models_of_steps import assert_models_are_their_steps
 
 from otel_runlog.model import (
     Cost,
@@ -22,6 +23,7 @@ from otel_runlog.model import (
 )
 from otel_runlog.store.batch import Batch, RunVersion, StoredLog, StoredSpan
 from otel_runlog.store.places import SpanMessage, pack_messages
+from otel_runlog.store.reader import StoreReader
 from otel_runlog.store.writer import StoreWriter
 
 CONTRACT = {
@@ -217,6 +219,23 @@ def test_models_count_model_calls_by_the_day_in_utc(db):
         (day_1, "acme", "m", 4, 1, 20, 1, Decimal("0.1"), 1, 2.0),
         (day_2, "acme", "m", 1, 0, None, None, None, 0, 0.0),
     ]
+
+
+@pytest.mark.parametrize("state", ["closed", "open"])
+def test_models_are_what_the_steps_of_runs_that_count_add_up_to(db, state):
+    estimates = [Cost(Decimal(n) / 7, CostStatus.ESTIMATED) for n in range(9)]
+    before = [RunLog(str(n) * 32, steps=tuple(call(i, model=f"m{n}") for i in range(5))) for n in range(4)]
+    after = RunLog(
+        "2" * 32, steps=tuple(call(n, cost=estimates[n], ended_ns=NOON_NS + n * n * 10**5) for n in range(9))
+    )
+    batch = Batch(closed=[RunVersion(run) for run in before])
+    again = Batch(superseded=[("2" * 32, 1), ("3" * 32, 1)], **{state: [RunVersion(after, 2)]})
+    with StoreWriter(db) as writer:
+        writer.append(batch)
+        writer.append(again)
+    with StoreReader(db) as reader:
+        assert_models_are_their_steps(reader)
+    assert ask(db, "select model, calls from models order by all") == [("m", 9), ("m0", 5), ("m1", 5)]
 
 
 def test_calls_are_the_counted_steps_of_their_kind(db):

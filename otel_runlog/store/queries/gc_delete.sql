@@ -1,5 +1,6 @@
 DELETE FROM closed_steps WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM closed_agents WHERE run_id IN (SELECT run_id FROM gone_runs);
+DELETE FROM closed_models WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM closed_runs WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM open_steps WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM open_agents WHERE run_id IN (SELECT run_id FROM gone_runs);

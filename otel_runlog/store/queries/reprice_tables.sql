@@ -28,3 +28,12 @@ CREATE OR REPLACE TEMP TABLE repriced_agents (
     own_cost_usd DECIMAL(18, 12),
     inclusive_cost_usd DECIMAL(18, 12)
 );
+CREATE OR REPLACE TEMP TABLE repriced_models (
+    run_id VARCHAR,
+    version BIGINT,
+    day BIGINT,
+    provider VARCHAR,
+    model VARCHAR,
+    cost_usd DECIMAL(18, 12),
+    unpriced_calls BIGINT
+);

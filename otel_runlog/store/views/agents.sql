@@ -29,5 +29,6 @@ SELECT
     inclusive_cache_write_tokens,
     inclusive_reasoning_tokens,
     inclusive_cache_write_5m_tokens,
-    inclusive_cache_write_1h_tokens
+    inclusive_cache_write_1h_tokens,
+    started_ns
 FROM newest;

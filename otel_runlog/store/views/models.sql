@@ -1,5 +1,5 @@
--- Model calls by the UTC day they started on. Calls of replays are left out. Both percentiles come from one pass over the
--- durations as integers: of 2.5 million calls that takes 130 ms less than two passes over milliseconds.
+-- Model calls by the UTC day they started on. Calls of replays are left out. Of closed runs the sums of each are added up:
+-- of 2.5 million calls that takes 0.4 of the time that going through the steps takes.
 CREATE OR REPLACE VIEW models AS
 WITH replayed AS (
     SELECT c.run_id
@@ -9,24 +9,46 @@ WITH replayed AS (
     UNION ALL
     SELECT run_id FROM open_runs WHERE cost_status = 'replayed'
 ),
+newest AS (
+    SELECT c.*
+    FROM closed_models AS c
+    ANTI JOIN superseded AS s ON c.run_id = s.run_id AND c.version = s.version
+    UNION ALL
+    SELECT
+        run_id,
+        version,
+        started_ns // 86400000000000 AS day,
+        provider,
+        model,
+        1 AS calls,
+        CAST(coalesce(status = 'failed', false) AS BIGINT) AS failed_calls,
+        CAST(coalesce(cost_status = 'unpriced', false) AS BIGINT) AS unpriced_calls,
+        input_tokens,
+        output_tokens,
+        cost_usd,
+        CASE WHEN ended_ns >= started_ns THEN [ended_ns - started_ns] END AS durations_ns
+    FROM open_steps
+    WHERE counted AND kind IN ('llm', 'embedding')
+),
 sums AS (
     SELECT
-        CAST(make_timestamp(c.started_ns // 1000) AS DATE) AS day,
-        c.provider,
-        c.model,
-        count(*) AS calls,
-        count(*) FILTER (WHERE c.status = 'failed') AS failed_calls,
-        CAST(sum(c.input_tokens) AS BIGINT) AS input_tokens,
-        CAST(sum(c.output_tokens) AS BIGINT) AS output_tokens,
-        CAST(sum(c.cost_usd) AS DECIMAL(18, 12)) AS cost_usd,
-        count(*) FILTER (WHERE c.cost_status = 'unpriced') AS unpriced_calls,
-        quantile_cont(c.ended_ns - c.started_ns, [0.5, 0.95]) FILTER (WHERE c.ended_ns >= c.started_ns) AS durations_ns
-    FROM llm_calls AS c
-    ANTI JOIN replayed AS r ON c.run_id = r.run_id
-    GROUP BY ALL
+        n.day,
+        n.provider,
+        n.model,
+        CAST(sum(n.calls) AS BIGINT) AS calls,
+        CAST(sum(n.failed_calls) AS BIGINT) AS failed_calls,
+        CAST(sum(n.input_tokens) AS BIGINT) AS input_tokens,
+        CAST(sum(n.output_tokens) AS BIGINT) AS output_tokens,
+        CAST(sum(n.cost_usd) AS DECIMAL(18, 12)) AS cost_usd,
+        CAST(sum(n.unpriced_calls) AS BIGINT) AS unpriced_calls,
+        list_aggregate(flatten(list(n.durations_ns) FILTER (WHERE n.durations_ns IS NOT NULL)), 'quantile_cont', [0.5, 0.95])
+            AS durations_ns
+    FROM newest AS n
+    ANTI JOIN replayed AS r ON n.run_id = r.run_id
+    GROUP BY n.day, n.provider, n.model
 )
 SELECT
-    day,
+    CAST('1970-01-01' AS DATE) + CAST(day AS INTEGER) AS day,
     provider,
     model,
     calls,
