@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -122,6 +122,23 @@ def pack_agents(runs: Sequence[RunVersion]) -> Columns:
     starts = [(r, columns.ns_of(r.run.started_at)) for r in runs]
     rows = [_AgentRow(r.run.run_id, r.version, n, a, at) for r, at in starts for n, a in enumerate(r.run.agents)]
     return pack(columns.AGENTS, rows)
+
+
+def pack_traces(spans: Iterable[StoredSpan]) -> Iterator[Row]:
+    """The rows that say which traces the spans belong to, and when those of each started."""
+    starts: dict[str, list[int]] = {}
+    for stored in spans:
+        known = starts.setdefault(stored.span.trace_id, [])
+        if stored.span.started_ns is not None:
+            known.append(stored.span.started_ns)
+    for trace_id, known in starts.items():
+        yield trace_id, min(known, default=None), max(known, default=None)
+
+
+def pack_other_traces(item: RunVersion) -> Iterator[Row]:
+    """The rows of the traces, other than the run's own, that its steps come from."""
+    for trace_id in sorted({step.trace_id for step in item.run.steps} - {item.run.trace_id}):
+        yield item.run.run_id, item.version, trace_id
 
 
 def content_id(text: str) -> str:

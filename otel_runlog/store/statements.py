@@ -13,6 +13,7 @@ SCHEMA_SCRIPTS = (
     "005_cost_changes",
     "006_places_and_versions",
     "008_closed_models",
+    "009_traces",
 )
 """Schema versions in order: the n-th script takes a store from version n-1 to n. Scripts that shipped never change."""
 

@@ -44,6 +44,8 @@ SELECT
     'journal' AS source
 FROM made;
 
+INSERT INTO stored_traces SELECT trace_id, min(started_ns), max(started_ns) FROM made GROUP BY trace_id ORDER BY 2;
+
 INSERT INTO closed_steps BY NAME
 SELECT
     run_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import shutil
 import tempfile
@@ -136,7 +137,7 @@ class _Answers:
         if self._writer is None:
             self.close()
             self._writer = StoreWriter(self._db)
-        new = [f"{number:032x}" for number in range(128)]
+        new = [hashlib.md5(b"new %d" % number, usedforsecurity=False).hexdigest() for number in range(128)]
         ids = [f"resp-{name}" for name in new]
         until_ns = int(str(self._from_ns)) + 128 * SECOND_NS
         calls = CallSearch(new, ["a", "b"], int(str(self._from_ns)), until_ns, ids, [1, 2], failed=False, lone=False)

@@ -111,10 +111,13 @@ def test_only_traces_that_are_stored_are_known(writer):
     assert writer.known_traces([]) == set()
 
 
-def test_known_traces_can_be_looked_for_from_a_time_on(writer):
-    early, late, unknown = stored(trace_id="1" * 32, started_ns=10), stored(trace_id="2" * 32, started_ns=20), stored()
-    writer.append(Batch(spans=[early, late, unknown]))
-    assert writer.known_traces(["1" * 32, "2" * 32, TRACE], since_ns=20) == {"2" * 32, TRACE}
+def test_spans_of_a_trace_are_found_whenever_they_started(writer):
+    starts = [5, None, 10**18, 7]
+    spans = [stored(f"{number:016x}", started_ns=at) for number, at in enumerate(starts)]
+    writer.append(Batch(spans=[*spans[:3], stored(trace_id=OTHER, started_ns=None)]))
+    writer.append(Batch(spans=spans[3:]))
+    assert {item.span.started_ns for item in writer.spans_of([TRACE])} == set(starts)
+    assert [item.span.started_ns for item in writer.spans_of([OTHER])] == [None]
 
 
 def test_an_end_takes_the_place_of_its_start_record(writer):

@@ -1,6 +1,7 @@
 DELETE FROM closed_steps WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM closed_agents WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM closed_models WHERE run_id IN (SELECT run_id FROM gone_runs);
+DELETE FROM closed_traces WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM closed_runs WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM open_steps WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM open_agents WHERE run_id IN (SELECT run_id FROM gone_runs);
@@ -8,6 +9,7 @@ DELETE FROM open_runs WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM superseded WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM run_aliases WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM stored_cost_changes WHERE run_id IN (SELECT run_id FROM gone_runs);
+DELETE FROM stored_traces WHERE trace_id IN (SELECT trace_id FROM gone_traces);
 DELETE FROM stored_spans WHERE trace_id IN (SELECT trace_id FROM gone_traces);
 DELETE FROM open_spans WHERE trace_id IN (SELECT trace_id FROM gone_traces);
 DELETE FROM stored_logs WHERE coalesce(place, trace_id) IN (SELECT trace_id FROM gone_traces);

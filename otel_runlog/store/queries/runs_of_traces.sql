@@ -1,9 +1,9 @@
 -- A run belongs to every trace one of its steps comes from.
 WITH of_traces AS (
-    SELECT run_id, version, false AS is_open, trace_id FROM closed_steps
+    SELECT run_id, version, false AS is_open, trace_id FROM closed_runs
     WHERE trace_id IN (SELECT unnest($trace_ids))
     UNION
-    SELECT run_id, version, false AS is_open, trace_id FROM closed_runs
+    SELECT run_id, version, false AS is_open, trace_id FROM closed_traces
     WHERE trace_id IN (SELECT unnest($trace_ids))
     UNION
     SELECT run_id, version, true AS is_open, trace_id FROM open_steps
