@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
+from models_of_steps import assert_models_are_their_steps
 from test_loader import PRICES, books, stored
 
 from otel_runlog.cli.main import main
@@ -108,6 +109,37 @@ def test_orphans_of_this_minute_are_still_running(late: Late) -> None:
     now_ns = int(dt.datetime.now(dt.UTC).timestamp() * 1e9)
     run = late.only(*a_run(start_ns=now_ns).spans[1:])
     assert (run.status, run.finished_at) == (RunStatus.RUNNING, None)
+
+
+def open_rows(db: Path) -> list[object]:
+    with StoreReader(db) as reader:
+        counts = reader.query("FROM (SELECT count(*) FROM open_runs), (SELECT count(*) FROM open_steps)").rows
+        assert_models_are_their_steps(reader)
+    return list(counts[0])
+
+
+@pytest.mark.fault(21)
+def test_a_quiet_run_is_closed_by_the_next_turn_and_what_comes_later_supersedes_it(late: Late) -> None:
+    quiet, other = a_run("quiet"), a_run("other")
+    late.turn(*quiet.spans[1:3])
+    assert open_rows(late.db) == [1, 2]
+    [before] = [run for run in late.turn(*other.spans).values() if run.trace_id == quiet.trace_id]
+    assert (before.status, before.complete) == (RunStatus.INCOMPLETE, False)
+    assert open_rows(late.db) == [0, 0]
+    late.turn(quiet.spans[3])
+    assert open_rows(late.db) == [1, 3]
+    runs = late.turn(quiet.spans[0])
+    assert {run.status for run in runs.values()} == {RunStatus.COMPLETED}
+    assert len(runs) == 2
+    assert open_rows(late.db) == [0, 0]
+
+
+@pytest.mark.fault(21)
+def test_a_run_of_this_minute_stays_open_in_the_next_turn(late: Late) -> None:
+    now_ns = int(dt.datetime.now(dt.UTC).timestamp() * 1e9)
+    late.turn(*a_run("now", start_ns=now_ns).spans[1:])
+    late.turn(*a_run("other").spans)
+    assert open_rows(late.db) == [1, 3]
 
 
 @pytest.mark.fault(21)

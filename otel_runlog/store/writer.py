@@ -163,6 +163,20 @@ class StoreWriter(OpenStore):
         found = cast("list[tuple[str, int, int | None, bool, bool]]", self._store.rows("positions"))
         return {row[0]: Position(*row) for row in found}
 
+    def close_quiet(self) -> int:
+        """Close the runs that the views show as incomplete, as they show them; returns how many.
+
+        No answer changes by that. What comes later for such a run supersedes it, as it does any closed run's version.
+        """
+        [(quiet,)] = cast("list[tuple[int]]", self._store.rows("count_quiet"))
+        if quiet:
+            try:
+                with self._store.transaction():
+                    self._store.rows("close_quiet")
+            except duckdb.Error as error:
+                raise using_error(self._store.path, error) from error
+        return quiet
+
     def set_quiet_time(self, seconds: int) -> None:
         """After how many seconds of silence the views show an open run as incomplete."""
         with self._store.transaction():
