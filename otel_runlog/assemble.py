@@ -185,6 +185,7 @@ class Assembler:
                     raise
                 except Exception:
                     logger.exception("trace %s is stored and makes no run: please report this", trace_id)
+                    batch.unprojected.append(trace_id)
 
     def _add_runs(self, batch: Batch, changed: set[str], known: set[str]) -> set[str]:
         """Project the traces with all that they are linked to; returns which traces that were."""

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from otel_runlog.journal.folder import damaged, journal_folder, segments
+from otel_runlog.errors import JournalError
+from otel_runlog.journal.folder import Segment, damaged, journal_folder, segments
+from otel_runlog.journal.reader import DamageKind, read_segment
 from otel_runlog.server_status import ServerStatus
+from otel_runlog.store.connection import orphan_logs
 from otel_runlog.store.health import Book, Condition, HealthReader, Met, Service
 
 
@@ -49,6 +52,7 @@ GENAI_CONTENT = (
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only (or span_and_event) with "
     "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental; =true in instrumentations without that opt-in"
 )
+REPORT_IT = "none: this is a fault of otel-runlog, please report it"
 CHECKS = (
     _no_content("otel_genai", GENAI_CONTENT, scope="opentelemetry."),
     _no_content("otel_genai", GENAI_CONTENT, scope="gcp.vertex.agent"),
@@ -165,8 +169,9 @@ CHECKS = (
         "books",
         "doctor_unbalanced",
         "spans that are in no column of the books of this source",
-        "none: this is a fault of otel-runlog, please report it",
+        REPORT_IT,
     ),
+    Check("unprojected", "doctor_unprojected", "traces that are stored and could not be made runs", REPORT_IT),
 )
 """In the order in which they are shown. A condition is one .sql file in store/queries."""
 
@@ -184,17 +189,25 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Journal(msgspec.Struct, frozen=True):
-    """The journal's state after loading: what is pending, and what was set aside because it lost something."""
+    """The journal's state after loading: what is pending, and what was set aside because it lost something.
+
+    `newer`: segments that only a newer otel-runlog can read; they are pending too.
+    """
 
     folder: str
     segments: int
     living: int
     pending_bytes: int
     damaged: tuple[str, ...]
+    newer: tuple[str, ...] = ()
 
 
 class Examination(msgspec.Struct, frozen=True):
-    """What the doctor found; `server` is what the store's living server says, None where there is none."""
+    """What the doctor found.
+
+    `server` is what the store's living server says, None where there is none; `orphans` are the write-ahead logs of
+    stores that were deleted without them.
+    """
 
     db: str
     db_bytes: int
@@ -203,6 +216,7 @@ class Examination(msgspec.Struct, frozen=True):
     journal: Journal
     books: list[Book]
     server: ServerStatus | None = None
+    orphans: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -226,6 +240,7 @@ def examine(db: str | os.PathLike[str], timeout_s: float = 0.0) -> Examination:
             findings=list(_findings(store)),
             journal=_journal(journal_folder(db)),
             books=store.books(),
+            orphans=tuple(map(str, orphan_logs(db))),
         )
 
 
@@ -255,4 +270,13 @@ def _journal(folder: Path) -> Journal:
         living=sum(segment.living for segment in pending),
         pending_bytes=sum(segment.size_bytes for segment in pending),
         damaged=tuple(str(path) for path in damaged(folder)),
+        newer=tuple(str(segment.path) for segment in pending if _is_newer(segment)),
     )
+
+
+def _is_newer(segment: Segment) -> bool:
+    try:
+        read = read_segment(segment.path, max_bytes=1)
+    except JournalError:
+        return False
+    return any(damage.kind is DamageKind.NEWER_VERSION for damage in read.damage)

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from otel_runlog.cli.main import main
 from otel_runlog.doctor import CHECKS, examine
-from otel_runlog.journal import JournalWriter, journal_folder
+from otel_runlog.journal import JournalWriter, journal_folder, layout
 from otel_runlog.loader import Loader
 from otel_runlog.otlp.wire import Encoding, Signal
 
@@ -234,3 +234,20 @@ def test_a_segment_that_is_being_written_is_pending(tmp_path):
     journal.close()
     assert (state.segments, state.living, state.damaged) == (1, 1, ())
     assert state.pending_bytes > 0
+
+
+def test_what_cannot_be_loaded_here_and_what_a_deleted_store_left_are_named(tmp_path):
+    db = store_of(tmp_path, span())
+    header = layout.Header(1, START_NS, 5, version=layout.VERSION + 1)
+    newer = journal_folder(db) / f"1-{START_NS}-00000005.seg"
+    newer.write_bytes(layout.pack_header(header) + b"what only a newer version can read")
+    assert (examine(db).journal.newer, examine(db).orphans) == ((str(newer),), ())
+    wal = db.with_name(f"{db.name}.wal")
+    db.unlink()
+    wal.write_bytes(b"what was not in the file yet")
+    Loader(db).turn()
+    [orphan] = examine(db).orphans
+    assert orphan.startswith(f"{wal}.orphan-")
+    result = doctor(db)
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()[2:4]] == ["newer", "orphan"]

@@ -70,9 +70,14 @@ class Late:
         return found
 
 
-@pytest.fixture(params=[False, True], ids=["one loader", "a loader a turn"])
-def late(request: pytest.FixtureRequest, tmp_path: Path) -> Late:
-    return Late(tmp_path, restart=request.param)
+ONE_LOADER, A_LOADER_A_TURN, LONG_PAUSES = "one loader", "a loader a turn", "long pauses between turns"
+
+
+@pytest.fixture(params=[ONE_LOADER, A_LOADER_A_TURN, LONG_PAUSES])
+def late(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Late:
+    if request.param == LONG_PAUSES:
+        monkeypatch.setattr("otel_runlog.store.writer._now_ns", lambda: 0)
+    return Late(tmp_path, restart=request.param == A_LOADER_A_TURN)
 
 
 def a_run(name: str = "trace", start_ns: int = START_NS, calls: int = 3) -> TraceBuilder:
@@ -119,6 +124,7 @@ def open_rows(db: Path) -> list[object]:
 
 
 @pytest.mark.fault(21)
+@pytest.mark.parametrize("late", [LONG_PAUSES], indirect=True)
 def test_a_quiet_run_is_closed_by_the_next_turn_and_what_comes_later_supersedes_it(late: Late) -> None:
     quiet, other = a_run("quiet"), a_run("other")
     late.turn(*quiet.spans[1:3])
@@ -132,6 +138,14 @@ def test_a_quiet_run_is_closed_by_the_next_turn_and_what_comes_later_supersedes_
     assert {run.status for run in runs.values()} == {RunStatus.COMPLETED}
     assert len(runs) == 2
     assert open_rows(late.db) == [0, 0]
+
+
+@pytest.mark.fault(21)
+@pytest.mark.parametrize("late", [ONE_LOADER], indirect=True)
+def test_an_old_run_that_came_lately_stays_open_in_the_next_turn(late: Late) -> None:
+    late.turn(*a_run("old").spans[1:])
+    assert {run.status for run in late.turn(*a_run("other").spans).values()} == {"incomplete", "completed"}
+    assert open_rows(late.db) == [1, 3]
 
 
 @pytest.mark.fault(21)

@@ -14,6 +14,7 @@ from corpus import scenario
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from otel_runlog.doctor import examine
 from otel_runlog.door.loss_records import Loss, encode_losses
 from otel_runlog.journal.folder import journal_folder
 from otel_runlog.journal.layout import FOOTER_BYTES
@@ -288,3 +289,9 @@ def test_a_trace_that_cannot_be_projected_costs_no_other_its_run(
     assert {run.trace_id for run in stored(db).values()} == {traces[0].trace_id, traces[2].trace_id}
     assert books(db)["stored"] == 6
     assert f"trace {bad} is stored and makes no run" in caplog.text
+    [found] = [f for f in examine(db).findings if f.check == "unprojected"]
+    assert (found.number, found.names) == (1, (bad,))
+    monkeypatch.undo()
+    load(Loader(db, prices=PRICES), 1, [traces[1].span("later")])
+    assert len(stored(db)) == 3
+    assert [f.check for f in examine(db).findings if f.check == "unprojected"] == []

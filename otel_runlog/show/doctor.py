@@ -42,6 +42,10 @@ def show_examination(screen: Screen, found: Examination) -> None:
     screen.line(Cell("journal  ", "dim"), _journal(found.journal))
     for path in found.journal.damaged:
         screen.line(Cell("damaged  ", "red"), text.clean(path))
+    for path in found.journal.newer:
+        screen.line(Cell("newer    ", "yellow"), f"{text.clean(path)}: upgrade otel-runlog to load it")
+    for path in found.orphans:
+        screen.line(Cell("orphan   ", "yellow"), f"{text.clean(path)}: the log of a store that is gone")
     if found.server is not None:
         _show_server(screen, found.server)
     screen.line()

@@ -126,6 +126,7 @@ class Batch(msgspec.Struct, kw_only=True):
         superseded: (run_id, version) of closed runs that no longer count.
         aliases: (old run_id, run_id) of runs that got another id.
         places: (place, trace_id): the trace has spans of a run whose records are kept in the place.
+        unprojected: Traces that are stored and make no run, for a fault of this package.
         outdone: (trace_id, span_id, digest) of versions of spans that lost a conflict.
         books: What became of the spans received.
         positions: How far each source is loaded with this batch.
@@ -143,6 +144,7 @@ class Batch(msgspec.Struct, kw_only=True):
     superseded: list[tuple[str, int]] = []
     aliases: list[tuple[str, str]] = []
     places: list[tuple[str, str]] = []
+    unprojected: list[str] = []
     outdone: list[tuple[str, str, bytes]] = []
     books: list[BookEntry] = []
     positions: list[Position] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import logging
 import os
 import shutil
@@ -23,6 +24,7 @@ from otel_runlog.store import arrow, statements
 from otel_runlog.store.said import opening_error, using_error
 
 _RETRY_S = 0.05
+_ORPHAN = ".orphan-"
 _SURELY_BEGUN_S = 60.0
 Settings: TypeAlias = dict[str, str | bool | int | float | list[str]]
 
@@ -290,9 +292,15 @@ def _set_orphan_aside(file: Path) -> None:
     """Keep the write-ahead log of a store that is gone apart from the new one: it is not its log."""
     wal = _wal(file)
     if wal.exists() and not file.exists():
-        aside = wal.with_name(f"{wal.name}.orphan-{time.time_ns()}")
+        aside = wal.with_name(f"{wal.name}{_ORPHAN}{time.time_ns()}")
         wal.rename(aside)
         logger.warning("%s belongs to a store that is gone; it was kept as %s", wal, aside)
+
+
+def orphan_logs(path: str | os.PathLike[str]) -> list[Path]:
+    """The write-ahead logs that were kept when a new store took the place of theirs."""
+    wal = _wal(Path(path))
+    return sorted(wal.parent.glob(f"{glob.escape(wal.name)}{_ORPHAN}*"))
 
 
 def _publish(draft: Path, file: Path) -> None:

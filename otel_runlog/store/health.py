@@ -24,6 +24,7 @@ Condition: TypeAlias = Literal[
     "doctor_no_root",
     "doctor_logs_only",
     "doctor_unbalanced",
+    "doctor_unprojected",
 ]
 """Queries that each look for one thing that is not as it could be, by service."""
 

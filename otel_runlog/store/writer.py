@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
 
@@ -34,6 +35,7 @@ writes all behind the first that is not full again, and left a file of 32,768 sp
 _RECENT_CONTENTS = 100_000
 """Among how many of the newest texts a text is looked for before it is stored (again)."""
 
+_now_ns = time.time_ns
 _SPANS = [column.name for column in columns.SPANS]
 _LOGS = [column.name for column in columns.LOGS]
 _SCORES = [column.name for column in columns.SCORES]
@@ -48,6 +50,7 @@ _OTHER_TRACES = ("run_id", "version", "trace_id")
 _SUPERSEDED = ("run_id", "version")
 _ALIASES = ("old_run_id", "run_id")
 _PLACES = ("place", "trace_id")
+_UNPROJECTED = ("trace_id",)
 _OUTDONE = ("trace_id", "span_id", "digest")
 _BOOKS = ("source", "counter", "reason", "spans")
 _POSITIONS = ("segment", "byte_offset", "next_sequence", "ended", "damaged")
@@ -166,7 +169,8 @@ class StoreWriter(OpenStore):
     def close_quiet(self) -> int:
         """Close the runs that the views show as incomplete, as they show them; returns how many.
 
-        No answer changes by that. What comes later for such a run supersedes it, as it does any closed run's version.
+        They must not have been loaded anew for the quiet time either. No answer changes by that; what comes later for
+        such a run supersedes it, as it does any closed run's version.
         """
         [(quiet,)] = cast("list[tuple[int]]", self._store.rows("count_quiet"))
         if quiet:
@@ -241,7 +245,8 @@ class _Tables:
         return {str(name) for (name,) in self._store.rows("recent_contents", parameters)}
 
     def append_runs(self, state: str, runs: list[RunVersion]) -> None:
-        self._append(f"{state}_runs", _RUNS, rows.pack_runs(runs))
+        touched = {"touched_ns": [_now_ns()] * len(runs)} if state == "open" else {}
+        self._append(f"{state}_runs", [*_RUNS, *touched], [*rows.pack_runs(runs), *touched.values()])
         self._append(f"{state}_steps", _STEPS, rows.pack_steps(runs))
         self._append(f"{state}_agents", _AGENTS, rows.pack_agents(runs))
 
@@ -254,6 +259,7 @@ class _Tables:
         self._append_rows("superseded", _SUPERSEDED, batch.superseded)
         self._append_rows("run_aliases", _ALIASES, batch.aliases)
         self._append_rows("trace_places", _PLACES, batch.places)
+        self._append_rows("unprojected_traces", _UNPROJECTED, [(trace_id,) for trace_id in batch.unprojected])
         self._append_rows("outdone_spans", _OUTDONE, batch.outdone)
         self._append_rows("book_entries", _BOOKS, (row for entry in batch.books for row in rows.pack_book(entry)))
         self._append_rows("positions", _POSITIONS, map(msgspec.structs.astuple, batch.positions))

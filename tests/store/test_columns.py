@@ -26,7 +26,8 @@ TABLES = {
 def test_a_table_has_the_registered_columns_in_their_order(db, table):
     with StoreWriter(db) as writer:
         described = writer._store.duck.table(table).columns
-    assert described == [column.name for column in TABLES[table]]
+    kept_apart = ["touched_ns"] if table == "open_runs" else []
+    assert described == [column.name for column in TABLES[table]] + kept_apart
 
 
 def fields(struct, prefix, nested=()):

@@ -260,6 +260,7 @@ def test_a_pyarrow_that_does_not_serve_is_left_alone(found, monkeypatch):
 
 
 def test_the_same_rows_are_stored_with_arrow_and_without(tmp_path, run, monkeypatch):
+    monkeypatch.setattr("otel_runlog.store.writer._now_ns", lambda: 1)
     batch = Batch(
         spans=[FULL, stored("52" * 8, attributes={"nul": "a\0b", "text": "\u00e9\u2028"}), stored("53" * 8, name="\0")],
         start_records=[stored("54" * 8)],

@@ -1,14 +1,14 @@
--- The open runs that the view `runs` shows as incomplete become closed runs that say the same.
+-- The open runs that count_quiet.sql counts become closed runs that say the same.
 CREATE OR REPLACE TEMP TABLE quiet_runs AS
 SELECT o.run_id, max(s.ended_ns) AS last_end_ns
 FROM open_runs AS o
 LEFT JOIN open_steps AS s ON o.run_id = s.run_id
 WHERE o.status = 'running'
-    AND epoch_us(now()) - coalesce(o.last_ns, o.started_ns, 0) // 1000
+    AND epoch_us(now()) - greatest(coalesce(o.last_ns, o.started_ns, 0), coalesce(o.touched_ns, 0)) // 1000
     >= (SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'quiet_time_s') * 1000000
 GROUP BY o.run_id;
 INSERT INTO closed_runs BY NAME
-SELECT o.* REPLACE ('incomplete' AS status, false AS complete, coalesce(q.last_end_ns, o.finished_ns) AS finished_ns)
+SELECT o.* EXCLUDE (touched_ns) REPLACE ('incomplete' AS status, false AS complete, coalesce(q.last_end_ns, o.finished_ns) AS finished_ns)
 FROM open_runs AS o
 JOIN quiet_runs AS q ON o.run_id = q.run_id;
 INSERT INTO closed_agents BY NAME

@@ -17,4 +17,5 @@ DELETE FROM stored_messages WHERE trace_id IN (SELECT trace_id FROM gone_traces)
 DELETE FROM logged_messages WHERE trace_id IN (SELECT trace_id FROM gone_traces);
 DELETE FROM stored_scores WHERE trace_id IN (SELECT trace_id FROM gone_traces);
 DELETE FROM trace_places WHERE trace_id IN (SELECT trace_id FROM gone_traces);
+DELETE FROM unprojected_traces WHERE trace_id IN (SELECT trace_id FROM gone_traces);
 DELETE FROM outdone_spans WHERE trace_id IN (SELECT trace_id FROM gone_traces);

@@ -9,3 +9,7 @@ SELECT DISTINCT s.run_id, s.version, s.trace_id
 FROM closed_steps AS s
 LEFT JOIN closed_runs AS r ON s.run_id = r.run_id AND s.version = r.version
 WHERE s.trace_id IS NOT NULL AND s.trace_id IS DISTINCT FROM r.trace_id;
+-- Traces that are stored and that projecting failed for: a fault of this package, which `doctor` tells of.
+CREATE TABLE unprojected_traces (trace_id VARCHAR NOT NULL);
+-- When an open run was last loaded anew.
+ALTER TABLE open_runs ADD COLUMN touched_ns BIGINT;

@@ -8,7 +8,7 @@ WITH last_ends AS (
 ),
 silence AS (
     SELECT
-        o.*,
+        o.* EXCLUDE (touched_ns),
         e.last_end_ns,
         o.status = 'running'
         AND epoch_us(now()) - coalesce(o.last_ns, o.started_ns, 0) // 1000
