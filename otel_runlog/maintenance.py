@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from otel_runlog.errors import StoreError
+from otel_runlog.journal.folder import journal_folder, segments
 from otel_runlog.store.columns import ns_of
 from otel_runlog.store.maintenance import Collected, MaintenanceStore
 
@@ -77,6 +78,7 @@ def compact(
     Raises:
         StoreLockedError: another process holds the store for longer than that.
         StoreError: there is no store, or it cannot be used.
+        JournalError: the journal cannot be read.
     """
     file = _existing(db)
     report = CompactReport(bytes_before=_bytes(file))
@@ -84,7 +86,9 @@ def compact(
         with MaintenanceStore(file, timeout_s) as store:
             taken = store.compact()
             if not taken.marks:
-                report.folded, report.bytes_free = store.fold(), store.free_bytes()
+                there = {segment.name for segment in segments(journal_folder(file))}
+                report.folded = store.fold() + store.forget_segments(there)
+                report.bytes_free = store.free_bytes()
         report.versions += taken.versions
         report.steps += taken.steps
         report.bytes_after = _bytes(file)

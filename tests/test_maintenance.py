@@ -12,6 +12,7 @@ from test_loader import load as load_by
 
 from otel_runlog.assemble import Assembler
 from otel_runlog.errors import StoreError
+from otel_runlog.journal import journal_folder
 from otel_runlog.loader import Loader
 from otel_runlog.maintenance import CompactReport, GcReport, compact, gc
 from otel_runlog.model import LogRecord
@@ -80,8 +81,11 @@ def test_compaction_changes_no_answer(pieces, tmp_path_factory):
     for day, with_root in pieces:
         agent, chat = trace_of(day).spans
         load(db, [agent, chat] if with_root else [chat])
+    segment = journal_folder(db) / "1-2-00000003.seg"
+    segment.parent.mkdir(mode=0o700)
+    segment.touch()
     with StoreWriter(db) as writer:
-        writer.append(Batch(positions=[Position("a.seg", 10, 1), Position("a.seg", 20, 2, ended=True)]))
+        writer.append(Batch(positions=[Position(segment.name, 10, 1), Position(segment.name, 20, 2, ended=True)]))
         positions = writer.positions()
     before = answers(db)
     compact(db)
@@ -91,6 +95,17 @@ def test_compaction_changes_no_answer(pieces, tmp_path_factory):
         assert writer.positions() == positions
     size = db.stat().st_size
     assert msgspec.structs.replace(compact(db), bytes_free=0) == CompactReport(bytes_before=size, bytes_after=size)
+
+
+def test_compaction_forgets_segments_that_were_loaded_whole_and_are_gone(db):
+    load(db, trace_of(1).spans)
+    gone, pending, file = "1-2-00000003.seg", "1-2-00000004.seg", "sha256:5e9"
+    whole = [Position(gone, 10, 1), Position(gone, 20, 2, ended=True), Position(file, 7, ended=True)]
+    with StoreWriter(db) as writer:
+        writer.append(Batch(positions=[*whole, Position(pending, 5, 1)]))
+    assert compact(db).folded == 2
+    with StoreWriter(db) as writer:
+        assert sorted(writer.positions()) == [pending, file]
 
 
 def test_compaction_says_what_it_gained_and_works_in_turns(db, monkeypatch):

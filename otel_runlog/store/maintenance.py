@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, cast
 
 import duckdb
@@ -59,6 +59,12 @@ class MaintenanceStore(OpenStore):
         if saved:
             with self._transaction():
                 self._store.rows("compact_fold")
+        return saved
+
+    def forget_segments(self, there: Collection[str]) -> int:
+        """Forget segments that were loaded whole and are not `there` any more; returns how many rows that saved."""
+        with self._transaction():
+            [(saved,)] = cast("list[tuple[int]]", self._store.rows("compact_positions", {"there": sorted(there)}))
         return saved
 
     def free_bytes(self) -> int:
