@@ -40,7 +40,9 @@ class Preview(msgspec.Struct, frozen=True):
 
 def parents_of_run(store: StoreConnection, run_id: str) -> Parents:
     """The parent span ids in the run's traces. Errors are those of `StoreConnection.rows`."""
-    rows = store.rows("parents_of_run", {"run_id": run_id})
+    traces: dict[str, object] = {"trace_ids": [t for (t,) in store.rows("traces_of_runs", {"run_ids": [run_id]})]}
+    [(first_ns, last_ns)] = store.rows("times_of_traces", traces)
+    rows = store.rows("parents_of_traces", traces | {"first_ns": first_ns, "last_ns": last_ns})
     return {(str(trace_id), str(span_id)): str(parent) for trace_id, span_id, parent in rows}
 
 
