@@ -156,8 +156,9 @@ def _confine(limits: ChildLimits) -> None:
     memory_bytes = max(limits.memory_bytes, LEAST_MEMORY_BYTES)
     _lower(resource.RLIMIT_FSIZE, 0)
     _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_DATA, memory_bytes - DATA_ASIDE_BYTES)
-    _lower(resource.RLIMIT_AS, memory_bytes + RESERVED_BYTES)
+    if sys.platform == "linux":  # elsewhere they are not kept to, or cannot be set; DuckDB's own limit remains
+        _lower(resource.RLIMIT_DATA, memory_bytes - DATA_ASIDE_BYTES)
+        _lower(resource.RLIMIT_AS, memory_bytes + RESERVED_BYTES)
     os.nice(NICENESS)
 
 

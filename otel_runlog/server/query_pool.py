@@ -66,7 +66,7 @@ class QueryPool:
 
     def start(self) -> None:
         """Have a process ready for the first question."""
-        self._keep(_Child(self._limits))
+        self._keep_new()
 
     def ask(self, question: Question) -> bytes:
         """The answer, in the question's form.
@@ -85,8 +85,11 @@ class QueryPool:
         """End all processes, also those that are answering."""
         with self._lock:
             self._is_closed = True
-            children, self._idle = [*self._idle, *self._busy], []
-        for child in children:
+            idle, self._idle = self._idle, []
+            busy = list(self._busy)
+        for child in busy:
+            child.end()  # whoever asked it takes it away
+        for child in idle:
             child.kill()
 
     def _ask_child(self, question: Question) -> bytes:
@@ -106,7 +109,10 @@ class QueryPool:
             if child.lives:
                 break
             child.kill()
-        child = child or _Child(self._limits)
+        try:
+            child = child or _Child(self._limits)
+        except OSError as error:
+            raise ServerBusyError(f"no process can be started to answer: {error.strerror or error}") from error
         with self._lock:
             self._busy.add(child)
         return child
@@ -123,7 +129,14 @@ class QueryPool:
             child.kill()
         with self._lock:
             self._busy.discard(child)
-        self._keep(child if goes_on else _Child(self._limits))
+        if goes_on:
+            self._keep(child)
+        elif not self._is_closed:
+            self._keep_new()
+
+    def _keep_new(self) -> None:
+        with contextlib.suppress(OSError):  # the next question tries again, and says so
+            self._keep(_Child(self._limits))
 
     def _keep(self, child: _Child) -> None:
         with self._lock:
@@ -149,14 +162,14 @@ class _Child:
     def __init__(self, limits: ChildLimits) -> None:
         self._limits = limits
         ours, theirs = socket.socketpair()
-        with theirs:
+        with ours, theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", _CHILD, msgspec.json.encode(limits).decode()],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-        self._connection = Connection(ours.detach())
+            self._connection = Connection(ours.detach())
         self._is_ready = False
 
     def ask(self, question: Question) -> tuple[Reply, bytes]:
@@ -172,6 +185,10 @@ class _Child:
             raise self._ending() from None
         finally:
             watch.cancel()
+
+    def end(self) -> None:
+        """Have it end now; whoever asked it is told."""
+        self._process.kill()
 
     def kill(self) -> None:
         """End it now; it has let go of the store afterwards. Twice is fine."""

@@ -21,9 +21,9 @@ from otel_runlog.errors import (
     TimeLimitError,
 )
 from otel_runlog.model import RunLogQuery
-from otel_runlog.server import wire
+from otel_runlog.server import query_pool, wire
 from otel_runlog.server.query_child import ChildLimits
-from otel_runlog.server.query_pool import FRESHNESS_WAIT_S, QueryPool
+from otel_runlog.server.query_pool import FRESHNESS_WAIT_S, QueryPool, _Child
 from otel_runlog.server.questions import Form, Previews, Run, RunId, Runs, Sessions, Sql
 from otel_runlog.server.turns import StoreTurns
 from otel_runlog.store.reader import StoreReader
@@ -161,6 +161,24 @@ def test_a_process_that_has_died_waiting_is_replaced(pool):
     child._process.kill()
     child._process.wait()
     assert pool.ask(Sql("select 1", Form.JSON)) == b'[\n{"1":1}\n]'
+
+
+def test_a_process_ends_when_nobody_waits_for_its_answer_any_more(db):
+    child = _Child(ChildLimits(str(db), time_s=100.0))
+    child._wait_until_ready()
+    child._connection.send_bytes(wire.encode(Sql(ATTACKS["cross join"])))
+    child._connection.close()
+    child._process.wait(20)
+
+
+def test_that_no_process_can_be_started_is_told(db, turns, monkeypatch):
+    def fail(*_arguments, **_options):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(query_pool.subprocess, "Popen", fail)
+    pool = QueryPool(ChildLimits(str(db)), turns)
+    with pytest.raises(ServerBusyError, match="no process can be started to answer: Resource temporarily unavailable"):
+        pool.ask(Sql("select 1"))
 
 
 def test_a_process_serves_several_questions_while_it_stays_small(pool):
