@@ -35,11 +35,10 @@ SIGNALS: Final = {
 }
 METRICS: Final = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 THREADS: Final = 16
-"""So many calls wait for one fdatasync together."""
 MOST_WAITING: Final = 256
-"""Calls that have no thread yet; more are told to come again, before their message is read."""
+STREAMS_PER_CONNECTION: Final = 256
 READ_WAIT_S: Final = 5.0
-"""So long a call waits for its turn to read, half of what exporters give the whole."""
+"""Half of what exporters give the whole."""
 MESSAGE_TIMEOUT_S: Final = 30.0
 _LOOK_EVERY_S: Final = 1.0
 
@@ -57,7 +56,10 @@ class GrpcDoor:
         max_request_bytes: the largest message, decompressed.
         readers: messages that are read at once. With the largest message each may take twice its size in grpc and
             Python, so the default of 4 keeps them below 512 MiB.
+        threads: so many calls wait for one fdatasync together.
+        most_waiting: calls that have no thread yet; more are told to come again, before their message is read.
         handlers: other services on the same port.
+        read_wait_s: so long a call waits for its turn to read.
         message_timeout_s: so long may a message take.
     """
 
@@ -70,13 +72,16 @@ class GrpcDoor:
         *,
         max_request_bytes: int = 64 << 20,
         readers: int = 4,
+        threads: int = THREADS,
+        most_waiting: int = MOST_WAITING,
         handlers: Sequence[grpc.GenericRpcHandler] = (),
+        read_wait_s: float = READ_WAIT_S,
         message_timeout_s: float = MESSAGE_TIMEOUT_S,
     ) -> None:
         self._bind = bind
-        self._pool = _CountingPool(THREADS, "otel-runlog-grpc")
+        self._pool = _CountingPool(threads, most_waiting)
         self._refusing = ThreadPoolExecutor(1, "otel-runlog-grpc-refusing")
-        self._reading = _Reading(readers, message_timeout_s)
+        self._reading = _Reading(readers, read_wait_s, message_timeout_s)
         otlp = _OtlpHandler(_Taking(intake, guard, budget, self._reading), self._pool, self._refusing)
         self._server = grpc.server(self._pool, handlers=(otlp, *handlers), options=_options(max_request_bytes))
 
@@ -114,7 +119,7 @@ def _options(max_request_bytes: int) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", max_request_bytes),  # 4 MiB by default
         ("grpc.so_reuseport", 0),  # a second server must not share the port
-        ("grpc.max_concurrent_streams", MOST_WAITING),  # of a connection; more wait at the client
+        ("grpc.max_concurrent_streams", STREAMS_PER_CONNECTION),  # of a connection; more wait at the client
         ("grpc.keepalive_time_ms", 60_000),  # finds clients that went away without a word
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
@@ -125,27 +130,33 @@ def _options(max_request_bytes: int) -> list[tuple[str, int]]:
 class _CountingPool(ThreadPoolExecutor):
     """Knows how many calls have no thread yet."""
 
-    def __init__(self, threads: int, name: str) -> None:
-        super().__init__(threads, name)
-        self.waiting = 0
+    def __init__(self, threads: int, most_waiting: int) -> None:
+        super().__init__(threads, "otel-runlog-grpc")
+        self._most_waiting = most_waiting
+        self._waiting = 0
         self._count = threading.Lock()
+
+    @property
+    def is_full(self) -> bool:
+        return self._waiting > self._most_waiting
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         with self._count:
-            self.waiting += 1
+            self._waiting += 1
         return super().submit(self._begin, function, *args, **kwargs)
 
     def _begin(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         with self._count:
-            self.waiting -= 1
+            self._waiting -= 1
         return function(*args, **kwargs)
 
 
 class _Reading:
     """Turns to read a message, and an end to those whose message does not come."""
 
-    def __init__(self, readers: int, timeout_s: float) -> None:
+    def __init__(self, readers: int, wait_s: float, timeout_s: float) -> None:
         self._turns = threading.BoundedSemaphore(readers)
+        self._wait_s = wait_s
         self._timeout_s = timeout_s
         self._since: dict[grpc.ServicerContext, float] = {}
         self._ended = threading.Event()
@@ -164,7 +175,7 @@ class _Reading:
             RefusedError: UNAVAILABLE, it was not its turn in time; MALFORMED, it has none.
             grpc.RpcError: the call ended.
         """
-        if not self._turns.acquire(timeout=READ_WAIT_S):
+        if not self._turns.acquire(timeout=self._wait_s):
             raise RefusedError(Outcome.UNAVAILABLE, "too many requests are being read: try again in a moment")
         self._since[context] = time.monotonic()
         try:
@@ -230,7 +241,7 @@ class _OtlpHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
         """What answers a call; called in grpc's own thread."""
         found = self._methods.get(handler_call_details.method)
-        return self._busy if found is not None and self._pool.waiting > MOST_WAITING else found
+        return self._busy if found is not None and self._pool.is_full else found
 
 
 BUSY: Final = Answer(Outcome.UNAVAILABLE, "too many requests are waiting: try again in a moment")
