@@ -1,0 +1,22 @@
+"""A process with both doors over the journal of a store: `python serving.py FOLDER`, to be killed.
+
+The first line on stdout is the two addresses, HTTP's first.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+from doors import doors
+
+
+def main() -> None:
+    with doors(Path(sys.argv[1])) as served:
+        print(served.http, served.grpc, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
