@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any, Final, NoReturn
 
 import grpc
-from tornado.netutil import bind_sockets
 
 from otel_runlog.errors import ServerStartError
 from otel_runlog.otlp.wire import Encoding, Signal
@@ -26,6 +25,7 @@ from otel_runlog.server.answers import CODES, Answer, Outcome, RefusedError, exp
 from otel_runlog.server.budget import Budget
 from otel_runlog.server.guard import Guard
 from otel_runlog.server.intake import Intake
+from otel_runlog.server.listening import listening_sockets
 from otel_runlog.server.otlp_routes import NO_METRICS
 from otel_runlog.server_config import host_and_port
 
@@ -111,7 +111,7 @@ class GrpcDoor:
 
 def _require_free(host: str, port: int) -> None:
     """Raise OSError where nobody can listen there; grpc writes lines of its own to stderr before it says so."""
-    for sock in bind_sockets(port, host):
+    for sock in listening_sockets(host, port):
         sock.close()
 
 

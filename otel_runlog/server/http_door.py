@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -24,6 +23,7 @@ from otel_runlog.errors import ServerStartError
 from otel_runlog.server.budget import Budget
 from otel_runlog.server.guard import Guard
 from otel_runlog.server.http_request import Connections, Serves
+from otel_runlog.server.listening import listening_sockets
 from otel_runlog.server.routes import Route, Routes
 from otel_runlog.server_config import host_and_port
 
@@ -35,7 +35,6 @@ BODY_TIMEOUT_S: Final = 60.0
 MAX_HEADER_BYTES: Final = 64 << 10
 _ANY_BODY_BYTES: Final = 1 << 62
 """Bodies are limited by the door, which can say so; Tornado would only close the connection."""
-_BACKLOG: Final = 1024
 _CLOSING_S: Final = 0.5
 
 
@@ -132,22 +131,8 @@ class HttpDoor:
             idle_connection_timeout=self._header_timeout_s,
             body_timeout=self._body_timeout_s,
         )
-        sockets = _listening_sockets(self._host, self._port)
+        sockets = listening_sockets(self._host, self._port)
         server.add_sockets(sockets)
         host = f"[{self._host}]" if ":" in self._host else self._host
         self._address = f"{host}:{sockets[0].getsockname()[1]}"
         return server
-
-
-def _listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """One for each address of the host, on one port. (Tornado's own function leaves one open where another fails.)."""
-    families = {info[0]: info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
-    found: list[socket.socket] = []
-    with contextlib.ExitStack() as undo:
-        for family, address in families.items():
-            made = undo.enter_context(socket.create_server((str(address), port), family=family, backlog=_BACKLOG))
-            made.setblocking(False)
-            port = made.getsockname()[1]
-            found.append(made)
-        undo.pop_all()
-    return found
