@@ -169,7 +169,8 @@ class Server:
     def _start_pool(self, parts: contextlib.ExitStack) -> QueryPool:
         sql = self._config.sql
         limits = ChildLimits(str(self._config.db), sql.time_s, int(sql.memory), int(sql.result))
-        pool = QueryPool(limits, self._turns, self._loading.flush, concurrent=sql.concurrent)
+        count = partial(self._counters.add, "questions", 1)
+        pool = QueryPool(limits, self._turns, self._loading.flush, concurrent=sql.concurrent, count=count)
         pool.start()
         parts.callback(pool.close)
         return pool

@@ -44,6 +44,7 @@ class QueryPool:
         turns: the gate that the loader goes through too.
         load_pending: asked before every question to load what was received, within so many seconds.
         concurrent: so many questions run at once; more wait.
+        count: told of every question: `answered`, or the class of the error.
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class QueryPool:
         load_pending: Callable[[float], bool] = lambda _timeout_s: True,
         *,
         concurrent: int = 2,
+        count: Callable[[str], None] = lambda _outcome: None,
     ) -> None:
         self._limits = limits
+        self._count = count
         self._turns = turns
         self._load_pending = load_pending
         self._slots = threading.BoundedSemaphore(concurrent)
@@ -75,6 +78,15 @@ class QueryPool:
             RunLogError: what the process that answers raised; TimeLimitError and SizeLimitError over a limit.
             ServerBusyError: no slot, or no turn for the store, within the time that a question may take.
         """
+        try:
+            answer = self._ask(question)
+        except RunLogError as error:
+            self._count(type(error).__name__)
+            raise
+        self._count("answered")
+        return answer
+
+    def _ask(self, question: Question) -> bytes:
         with _held(self._seats, 0.0), _held(self._slots, self._limits.time_s):
             deadline = time.monotonic() + self._limits.time_s
             self._load_pending(FRESHNESS_WAIT_S)

@@ -109,6 +109,10 @@ def test_metrics_and_readiness_tell_what_happened(tmp_path: Path) -> None:
         assert len(lines) == 1
         assert lines[0].endswith(" 3.0")
         assert 'runlog_server_received_total{door="grpc"' in metrics
+        token = token_of(served.db)
+        assert served.post("/v1/sql", {"sql": "from runs"}, token)[0] == 200
+        assert served.post("/v1/sql", {"sql": "from nowhere"}, token)[0] == 400
+        assert 'outcome="StatementError"} 1.0' in served.get("/metrics")[1].decode()
 
 
 def test_the_doctor_reads_what_the_server_says_of_itself(tmp_path: Path) -> None:
