@@ -43,7 +43,7 @@ LAST_CALL_ONLY = frozenset({"opentelemetry.instrumentation.google_genai"})
 _NO_USAGE = Usage()
 
 
-class Figures(msgspec.Struct):
+class Figures(msgspec.Struct, gc=False):
     """What one step adds.
 
     `reading` has what other views of the call know better. `usage` is what the step shows; where it is `counted` the

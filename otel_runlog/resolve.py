@@ -27,7 +27,7 @@ class Verdict(enum.StrEnum):
     SUPERSEDED = "superseded"
 
 
-class Entry(msgspec.Struct):
+class Entry(msgspec.Struct, gc=False):
     """All that is known of one key: the winner, and the digests of all versions that are kept."""
 
     span: Span

@@ -27,7 +27,7 @@ LOCAL = frozenset({"TypeError", "ValueError", "ValidationError", "AttributeError
 STATUS_IN_TEXT = re.compile(r"\b(?:error code|status(?:_| )?code|HTTP)\D{0,4}[45]\d\d\b|^[45]\d\d\b", re.IGNORECASE)
 
 
-class Failure(msgspec.Struct, frozen=True):
+class Failure(msgspec.Struct, frozen=True, gc=False):
     """What went wrong with a span, if anything did."""
 
     failed: bool = False

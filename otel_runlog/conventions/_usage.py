@@ -16,7 +16,7 @@ from otel_runlog.model import Attributes, Usage
 __all__ = ["CLAUDE_CODE", "Counters", "Normalised", "Vocabulary", "normal_form", "raw_counters"]
 
 
-class Counters(msgspec.Struct):
+class Counters(msgspec.Struct, gc=False):
     """Counters as the emitter wrote them, with the total it claims."""
 
     usage: Usage
@@ -34,7 +34,7 @@ def raw_counters(attributes: Attributes, vocabularies: Iterable[Vocabulary], sha
     return Counters(Usage())
 
 
-class Normalised(msgspec.Struct):
+class Normalised(msgspec.Struct, gc=False):
     """Counters in the normal form, and what had to be said about them."""
 
     usage: Usage

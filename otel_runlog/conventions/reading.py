@@ -9,7 +9,7 @@ import msgspec
 from otel_runlog.model import Attributes, Content, Message, StepKind, Usage
 
 
-class Reading(msgspec.Struct):
+class Reading(msgspec.Struct, gc=False):
     """One span in the canonical words. Everything here depends on the span alone.
 
     `usage` is already in the normal form (cache inside input, reasoning inside output). `usage_cut` says that the
@@ -55,7 +55,7 @@ class Reading(msgspec.Struct):
     notes: tuple[str, ...] = ()
 
 
-class SpanMessages(msgspec.Struct):
+class SpanMessages(msgspec.Struct, gc=False):
     """The messages that a span carries, in order."""
 
     system: tuple[Message, ...] = ()

@@ -1,6 +1,7 @@
 """OTLP/JSON as types: the fields this package reads, in lowerCamelCase as the specification has them.
 
 Unknown fields are ignored, 64-bit integers may be texts or numbers, enums numbers or names, bytes base64, ids hex.
+gc=False: the collector would go through the 50 objects of every span, which takes as long as making them.
 Source: opentelemetry-proto 1.11.0, docs/specification.md, "JSON Protobuf Encoding".
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 
-class JsonAnyValue(msgspec.Struct, rename="camel", frozen=True):
+class JsonAnyValue(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """A value: the one field that is not None. An integer may come as a text, a double as "NaN"."""
 
     string_value: str | None = None
@@ -21,39 +22,39 @@ class JsonAnyValue(msgspec.Struct, rename="camel", frozen=True):
     bytes_value: str | None = None
 
 
-class JsonArray(msgspec.Struct, frozen=True):
+class JsonArray(msgspec.Struct, frozen=True, gc=False):
     """ArrayValue."""
 
     values: list[JsonAnyValue] = []
 
 
-class JsonKeyValue(msgspec.Struct, frozen=True):
+class JsonKeyValue(msgspec.Struct, frozen=True, gc=False):
     """KeyValue."""
 
     key: str = ""
     value: JsonAnyValue | None = None
 
 
-class JsonKeyValueList(msgspec.Struct, frozen=True):
+class JsonKeyValueList(msgspec.Struct, frozen=True, gc=False):
     """KeyValueList."""
 
     values: list[JsonKeyValue] = []
 
 
-class JsonResource(msgspec.Struct, frozen=True):
+class JsonResource(msgspec.Struct, frozen=True, gc=False):
     """Resource."""
 
     attributes: list[JsonKeyValue] = []
 
 
-class JsonScope(msgspec.Struct, frozen=True):
+class JsonScope(msgspec.Struct, frozen=True, gc=False):
     """InstrumentationScope."""
 
     name: str = ""
     version: str = ""
 
 
-class JsonEvent(msgspec.Struct, rename="camel", frozen=True):
+class JsonEvent(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """Span.Event."""
 
     time_unix_nano: int = 0
@@ -62,7 +63,7 @@ class JsonEvent(msgspec.Struct, rename="camel", frozen=True):
     dropped_attributes_count: int = 0
 
 
-class JsonLink(msgspec.Struct, rename="camel", frozen=True):
+class JsonLink(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """Span.Link."""
 
     trace_id: str = ""
@@ -73,14 +74,14 @@ class JsonLink(msgspec.Struct, rename="camel", frozen=True):
     flags: int = 0
 
 
-class JsonStatus(msgspec.Struct, frozen=True):
+class JsonStatus(msgspec.Struct, frozen=True, gc=False):
     """Status."""
 
     message: str = ""
     code: int | str = 0
 
 
-class JsonSpan(msgspec.Struct, rename="camel", frozen=True):
+class JsonSpan(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """Span."""
 
     trace_id: str = ""
@@ -101,7 +102,7 @@ class JsonSpan(msgspec.Struct, rename="camel", frozen=True):
     status: JsonStatus = JsonStatus()
 
 
-class JsonLogRecord(msgspec.Struct, rename="camel", frozen=True):
+class JsonLogRecord(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """LogRecord."""
 
     time_unix_nano: int = 0
@@ -117,47 +118,47 @@ class JsonLogRecord(msgspec.Struct, rename="camel", frozen=True):
     event_name: str = ""
 
 
-class JsonScopeSpans(msgspec.Struct, rename="camel", frozen=True):
+class JsonScopeSpans(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """ScopeSpans."""
 
     scope: JsonScope = JsonScope()
     spans: list[JsonSpan] = []
 
 
-class JsonResourceSpans(msgspec.Struct, rename="camel", frozen=True):
+class JsonResourceSpans(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """ResourceSpans."""
 
     resource: JsonResource = JsonResource()
     scope_spans: list[JsonScopeSpans] = []
 
 
-class JsonScopeLogs(msgspec.Struct, rename="camel", frozen=True):
+class JsonScopeLogs(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """ScopeLogs."""
 
     scope: JsonScope = JsonScope()
     log_records: list[JsonLogRecord] = []
 
 
-class JsonResourceLogs(msgspec.Struct, rename="camel", frozen=True):
+class JsonResourceLogs(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """ResourceLogs."""
 
     resource: JsonResource = JsonResource()
     scope_logs: list[JsonScopeLogs] = []
 
 
-class JsonTracesRequest(msgspec.Struct, rename="camel", frozen=True):
+class JsonTracesRequest(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """ExportTraceServiceRequest."""
 
     resource_spans: list[JsonResourceSpans] | msgspec.UnsetType = msgspec.UNSET
 
 
-class JsonLogsRequest(msgspec.Struct, rename="camel", frozen=True):
+class JsonLogsRequest(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """ExportLogsServiceRequest."""
 
     resource_logs: list[JsonResourceLogs] | msgspec.UnsetType = msgspec.UNSET
 
 
-class JsonEnvelope(msgspec.Struct, rename="camel", frozen=True):
+class JsonEnvelope(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """Any request, unopened, to see which signals it carries."""
 
     resource_spans: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET

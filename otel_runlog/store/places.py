@@ -20,7 +20,7 @@ HEAD_CHARS = 48
 _encode = msgspec.json.Encoder().encode
 
 
-class SpanMessage(msgspec.Struct, frozen=True):
+class SpanMessage(msgspec.Struct, frozen=True, gc=False):
     """One message of a model call."""
 
     direction: str
@@ -32,6 +32,7 @@ class SpanMessage(msgspec.Struct, frozen=True):
 class Place(
     msgspec.Struct,
     omit_defaults=True,
+    gc=False,
     rename={"direction": "d", "position": "p", "role": "r", "start": "s", "length": "l", "text": "t"},
 ):
     """A message, and where its text stands in the value of its attribute.
@@ -48,7 +49,7 @@ class Place(
     text: str | None = None
 
 
-class Places(msgspec.Struct, rename={"key": "k", "places": "m"}):
+class Places(msgspec.Struct, gc=False, rename={"key": "k", "places": "m"}):
     """The messages that stand in one attribute; those that stand in none have no key."""
 
     key: str | None
