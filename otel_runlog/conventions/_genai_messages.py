@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from otel_runlog.conventions._attrs import items, mapping, parsed
 from otel_runlog.conventions._content import DETAILS_EVENT, MARKERS
+from otel_runlog.conventions._index import Shape, shape_of
 from otel_runlog.conventions._messages import (
     Messages,
     dumped,
@@ -50,12 +51,13 @@ def genai_messages(span: Span) -> SpanMessages:
 
 def from_attributes(a: Attributes) -> SpanMessages:
     """The messages in gen_ai.* attributes, of a span or of an event that copies them."""
-    system, given = split_system(_input(a))
+    shape = shape_of(a)
+    system, given = split_system(_input(a, shape))
     return SpanMessages(
         system=_instructions(a) or system,
         input=given,
-        output=_output(a),
-        tools=_tools(a),
+        output=_output(a, shape),
+        tools=_tools(a, shape),
     )
 
 
@@ -64,45 +66,47 @@ def shown(value: AttrValue) -> AttrValue:
     return None if isinstance(value, str) and value in MARKERS else value
 
 
-def _input(a: Attributes) -> Messages:
+def _input(a: Attributes, shape: Shape) -> Messages:
     if "gen_ai.input.messages" in a:
         return messages_of(shown(a["gen_ai.input.messages"]))
     for key in ("gen_ai.tool.call.arguments", "gen_ai.tool.input"):
         if key in a:
             return value_of(shown(a[key]), "tool")
-    flat = unflatten(a, "gen_ai.prompt.")
+    flat = unflatten(a, "gen_ai.prompt.", shape)
     return tuple(message(m) for m in flat) or messages_of(shown(a.get("gen_ai.prompt")))
 
 
-def _output(a: Attributes) -> Messages:
+def _output(a: Attributes, shape: Shape) -> Messages:
     if "gen_ai.output.messages" in a:
         return messages_of(shown(a["gen_ai.output.messages"]), "assistant")
     for key in ("gen_ai.tool.call.result", "gen_ai.tool.output"):
         if key in a:
             return value_of(shown(a[key]), "tool")
-    flat = unflatten(a, "gen_ai.completion.")
+    flat = unflatten(a, "gen_ai.completion.", shape)
     return tuple(message(m, "assistant") for m in flat) or messages_of(shown(a.get("gen_ai.completion")), "assistant")
 
 
 def _instructions(a: Attributes) -> Messages:
-    told = shown(a.get("gen_ai.system_instructions"))
+    told = a.get("gen_ai.system_instructions")
+    if told is None:
+        return ()
     if isinstance(told, str) and len(told) <= MAX_CHARS_REMEMBERED:
         return _instructions_in(told)
     return messages_of(told, "system")
 
 
-def _tools(a: Attributes) -> Messages:
+def _tools(a: Attributes, shape: Shape) -> Messages:
     told = a.get("gen_ai.tool.definitions")
     if isinstance(told, str) and len(told) <= MAX_CHARS_REMEMBERED:
         found = _tools_in(told)
     else:
-        found = dumped(items(told), "tool")
-    return found or dumped(unflatten(a, "llm.request.functions."), "tool")
+        found = dumped(items(told), "tool") if told else ()
+    return found or dumped(unflatten(a, "llm.request.functions.", shape), "tool")
 
 
 @lru_cache(TEXTS_REMEMBERED)
 def _instructions_in(told: str) -> Messages:
-    return messages_of(told, "system")
+    return messages_of(shown(told), "system")
 
 
 @lru_cache(TEXTS_REMEMBERED)
