@@ -61,49 +61,54 @@ def pack_messages(messages: Sequence[SpanMessage], attributes: Attributes) -> st
     if not messages:
         return None
     found: dict[str | None, list[Place]] = {}
-    shortest = min([len(m.text) for m in messages if len(m.text) >= SHORTEST], default=None)
-    finder = _Finder(attributes, shortest)
+    finder = _Finder(attributes, [len(m.text) for m in messages])
     for message in messages:
         key, place = finder.place(message)
-        found.setdefault(key, []).append(place)
+        if (places := found.get(key)) is None:
+            places = found[key] = []
+        places.append(place)
     return _encode([Places(key, places) for key, places in found.items()]).decode()
 
 
 class _Finder:
     """Finds texts in the values of a span's attributes: as they are, or escaped in one of two ways.
 
-    `shortest`: how many characters the shortest has that is looked for.
+    `lengths`: of the texts to come, in characters.
     """
 
-    def __init__(self, attributes: Attributes, shortest: int | None) -> None:
+    def __init__(self, attributes: Attributes, lengths: list[int]) -> None:
+        shortest = min([length for length in lengths if length >= SHORTEST], default=None)
         self._values: list[tuple[str, str]] = []
         if shortest is not None:
-            self._values = [(k, v) for k, v in attributes.items() if type(v) is str and len(v) >= shortest]
+            long = [item for item in attributes.items() if type(item[1]) is str and len(item[1]) >= shortest]
+            self._values = [(key, str(value)) for key, value in long if _is_writable(key)]
         self._ends: dict[str, int] = {}
 
     def place(self, message: SpanMessage) -> tuple[str | None, Place]:
         """The attribute, if any, and the place in it."""
-        place = Place(message.direction, message.position, message.role)
         text = message.text
-        if len(text) >= SHORTEST and (escaped := _escape(text)) is not None:
-            for key, value in reversed(self._values):
-                if value == text and _escape(key) is not None:
-                    return key, place
-            for spelled in (escaped,) if text.isascii() else (escaped, json.dumps(text)[1:-1]):
-                if (found := self._find(spelled)) is not None and _escape(found) is not None:
-                    place.start, place.length = self._ends[found] - len(spelled) + 1, len(spelled)
-                    return found, place
+        place = Place(message.direction, message.position, message.role)
+        if len(text) >= SHORTEST and _is_writable(text):
+            for name, value in reversed(self._values):
+                if value == text:
+                    return name, place
+            key = self._find(place, _escape(text))
+            if key is None and not text.isascii():
+                key = self._find(place, json.dumps(text)[1:-1])
+            if key is not None:
+                return key, place
         place.text = text.encode("utf-8", "replace").decode()
         return None, place
 
-    def _find(self, spelled: str) -> str | None:
-        """The attribute that has it; `_ends` is then where it ends there. Messages come in order."""
+    def _find(self, place: Place, spelled: str) -> str | None:
+        """The attribute that has it, and where. Messages come in order, so it is behind the last one first of all."""
         for key, value in self._values:
             end = self._ends.get(key, 0)
             at = _find(spelled, value, end)
             if at < 0 and end:
                 at = _find(spelled, value)
             if at >= 0:
+                place.start, place.length = at + 1, len(spelled)
                 self._ends[key] = at + len(spelled)
                 return key
         return None
@@ -117,11 +122,19 @@ def _find(text: str, value: str, start: int = 0) -> int:
     return value.find(text, at + 1)
 
 
-def _escape(text: str) -> str | None:
-    """The text as the inside of a JSON string; None where DuckDB refuses what is written: empty, NUL, surrogates."""
+def _escape(text: str) -> str:
+    """The text as the inside of a JSON string."""
+    return _encode(text).decode()[1:-1]
+
+
+def _is_writable(text: str) -> bool:
+    """Whether DuckDB takes it in what is written: it refuses empty paths, NUL and surrogates."""
     if "\0" in text or not text:
-        return None
+        return False
+    if text.isascii():
+        return True
     try:
-        return _encode(text)[1:-1].decode()
+        text.encode()
     except UnicodeEncodeError:
-        return None
+        return False
+    return True
