@@ -55,22 +55,23 @@ def read_common(
         **TEXTS.texts(span.attributes, shape),  # type: ignore[arg-type]  # all of its fields are texts of a reading
     )
     if kind in MODEL_KINDS:
+        reading.params = f.params(span.attributes, shape)
         _read_call(reading, span, found, refused=wrong.refused)
         _read_content(reading, span, found, content_fields)
     elif kind is StepKind.AGENT:  # @ai-sdk/otel has the seed nowhere else (facts/semconv, section 2)
-        reading.params = f.params(found, {})
+        reading.params = f.params(span.attributes, shape)
     return reading
 
 
 def _read_call(reading: Reading, span: Span, found: Found, *, refused: bool) -> None:
     inner = f.invocation(found)
     reading.finish_reason = f.finish_reason(found)
-    reading.params = f.params(found, inner)
     reading.time_to_first_token_ms = f.first_token_ms(span, found)
     reading.streaming = f.streaming(found, inner)
     if reading.streaming is None and reading.time_to_first_token_ms is not None:
         reading.streaming = True
     if inner:
+        reading.params = {**f.inner_params(inner), **reading.params}
         reading.requested_tier = reading.requested_tier or text(inner, ("service_tier",))
         reading.user_id = reading.user_id or text(inner, ("user",))
         if reading.request_model is None and "id" not in inner:  # with an id it is the response (openai-agents)
@@ -81,7 +82,9 @@ def _read_call(reading: Reading, span: Span, found: Found, *, refused: bool) -> 
 
 def _read_content(reading: Reading, span: Span, found: Found, fields: tuple[str, str]) -> None:
     """An embedding has no answer to carry, a refused call had none; a cut call's answer is not all there was."""
-    inputs, outputs = (own if own in found else other for own, other in zip(fields, GENERIC, strict=True))
+    inputs, outputs = fields
+    if fields is not GENERIC:
+        inputs, outputs = (own if own in found else other for own, other in zip(fields, GENERIC, strict=True))
     asked, said = presences(span, found, inputs, outputs)
     if CUT in (asked, said):
         reading.notes += (CUT_NOTE,)

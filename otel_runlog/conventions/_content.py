@@ -60,17 +60,24 @@ def _begins_later(found: Found, inputs: str) -> bool:
     """Whether the provider knew more than the prompt says: what is here is no prompt to repeat."""
     if "previous_response" in found:
         return True
-    return any(isinstance(v, str) and LATER_START in v[:LATER_START_CHARS] for v in found.get(inputs, ()))
+    return any(isinstance(v, str) and v.find(LATER_START, 0, LATER_START_CHARS) >= 0 for v in found.get(inputs, ()))
 
 
 def _best(values: Iterable[AttrValue]) -> int:
-    return max(map(presence, values), default=ABSENT)
+    best = ABSENT
+    for value in values:
+        best = max(best, presence(value))
+    return best
+
+
+_STATES = {
+    (ABSENT, ABSENT): Content.NONE,
+    (WHOLE, ABSENT): Content.TRUNCATED,
+    (ABSENT, WHOLE): Content.ANSWER,
+    (WHOLE, WHOLE): Content.FULL,
+}
 
 
 def state(asked: int, said: int) -> Content:
     """The word for what is there of prompt and answer. An answer alone is `answer`, a prompt alone is cut short."""
-    if CUT in (asked, said):
-        return Content.TRUNCATED
-    if said:
-        return Content.FULL if asked else Content.ANSWER
-    return Content.TRUNCATED if asked else Content.NONE
+    return _STATES.get((asked, said), Content.TRUNCATED)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 from otel_runlog.conventions._attrs import flag, mapping, money, number, parsed, path, text, whole
-from otel_runlog.conventions._index import Found, first_text
-from otel_runlog.conventions._names import INDEX, INNER_INDEX, PARAMS
-from otel_runlog.model import Attributes, AttrValue, Span
+from otel_runlog.conventions._index import Found, Shape, first_text, shape_of
+from otel_runlog.conventions._names import INDEX, INNER_PARAMS_INDEX, PARAMS_INDEX
+from otel_runlog.model import Attributes, Span
 
 SESSION_IN_METADATA = ("session_id", "thread_id", "conversation_id")
 USER_IN_METADATA = ("user_id",)
@@ -45,23 +45,18 @@ def invocation(found: Found) -> Attributes:
     return mapping(found["invocation"][0]) if "invocation" in found else {}
 
 
-def params(found: Found, inner: Attributes) -> Attributes:
+def params(attributes: Attributes, shape: Shape) -> Attributes:
     """The request's parameters under canonical names; those that were not sent are absent."""
-    sent = _params_in(found)
-    if inner:
-        inside = INNER_INDEX.gather(inner)
-        effort = path(inside.pop("reasoning", [None])[0], "effort")
-        inside.setdefault("reasoning_effort", [effort])
-        sent = {**_params_in(inside), **sent}
-    return sent
+    return PARAMS_INDEX.known(attributes, shape)
 
 
-def _params_in(found: Found) -> Attributes:
-    return {name: value for name in PARAMS if name in found and (value := _known(found[name])) is not None}
-
-
-def _known(values: list[AttrValue]) -> AttrValue:
-    return next((v for v in values if v is not None), None)
+def inner_params(inner: Attributes) -> Attributes:
+    """The same out of a request as the client wrote it."""
+    found = INNER_PARAMS_INDEX.known(inner, shape_of(inner))
+    effort = path(found.pop("reasoning", None), "effort")
+    if effort is not None:
+        found.setdefault("reasoning_effort", effort)
+    return found
 
 
 def session_of(found: Found) -> str | None:

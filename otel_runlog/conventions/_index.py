@@ -6,7 +6,6 @@ Emitters write few sets of names. What names alone tell is worked out once a set
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from otel_runlog.conventions._attrs import text, whole
@@ -53,18 +52,22 @@ class Shape:
         return found
 
 
+_SHAPES: dict[tuple[str, ...], Shape] = {}
+
+
 def shape_of(attributes: Attributes) -> Shape:
     """The shape of some attributes, the same object for the same names in the same order."""
-    if len(attributes) <= MAX_NAMES and len(joined := "\n".join(attributes)) <= MAX_CHARS:
-        shape = _common_shape(joined)
-        if len(shape.names) == len(attributes):  # else there are line ends in names
-            return shape
-    return Shape(tuple(attributes), is_common=False)
+    names = tuple(attributes)
+    shape = _SHAPES.get(names)
+    return _new_shape(names) if shape is None else shape
 
 
-@lru_cache(SHAPES_REMEMBERED)
-def _common_shape(joined: str) -> Shape:
-    return Shape(joined.split("\n"), is_common=True)
+def _new_shape(names: tuple[str, ...]) -> Shape:
+    if len(names) > MAX_NAMES or sum(map(len, names)) > MAX_CHARS:
+        return Shape(names, is_common=False)
+    if len(_SHAPES) >= SHAPES_REMEMBERED:
+        _SHAPES.clear()
+    return _SHAPES.setdefault(names, Shape(names, is_common=True))
 
 
 class Index:
@@ -102,6 +105,17 @@ class Index:
             if (value := text(attributes, names)) is not None:
                 found[field] = value
         return found
+
+    def known(self, attributes: Attributes, shape: Shape) -> Attributes:
+        """The first value of each field that is not None, in the order of the fields."""
+        fields = shape.fields(self)
+        found: Attributes = {field: v for field, name in fields.single if (v := attributes[name]) is not None}
+        if not fields.several:
+            return found
+        for field, names in fields.several:
+            if (value := next((v for name in names if (v := attributes[name]) is not None), None)) is not None:
+                found[field] = value
+        return {field: found[field] for field in self._names_of if field in found}
 
     def counts(self, attributes: Attributes, shape: Shape) -> dict[str, int]:
         """The first whole number of each field."""

@@ -173,9 +173,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "llm.output_messages.0.message.tool_calls.0.tool_call.function.name",
         "llm.choices.0.completion.text",
     ),
-    **PARAMS,
 }
 """Whatever else a reading needs."""
 TEXTS = Index(TEXT_FIELDS)
 INDEX = Index(FIELDS)
-INNER_INDEX = Index(INNER_PARAMS)
+PARAMS_INDEX = Index(PARAMS)
+INNER_PARAMS_INDEX = Index(INNER_PARAMS)

@@ -28,8 +28,8 @@ def raw_counters(attributes: Attributes, vocabularies: Iterable[Vocabulary], sha
     shape = shape or shape_of(attributes)
     for vocabulary in vocabularies:
         counts = vocabulary.index.counts(attributes, shape)
-        total = counts.pop("total_tokens", None)
         if "input_tokens" in counts or "output_tokens" in counts:
+            total = counts.pop("total_tokens", None)
             return Counters(Usage(**counts), total)
     return Counters(Usage())
 

@@ -81,7 +81,7 @@ def _read_call(reading: Reading, a: Attributes) -> None:
         reading.usage = _usage(counted)
     config = mapping(path(_shown(a, REQUEST), "config"))
     if config:
-        reading.params = {**_fields.params({}, config), **reading.params}
+        reading.params = {**_fields.inner_params(config), **reading.params}
     if reading.content is Content.NONE:
         reading.content = state(presence(_shown(a, REQUEST)), presence(_shown(a, RESPONSE)))
         if reading.content is Content.TRUNCATED:

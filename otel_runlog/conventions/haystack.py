@@ -10,7 +10,7 @@ from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import flag, items, mapping, path, text
 from otel_runlog.conventions._base import MODEL_KINDS, read_common
 from otel_runlog.conventions._errors import STATUS_IN_TEXT
-from otel_runlog.conventions._fields import params
+from otel_runlog.conventions._fields import inner_params
 from otel_runlog.conventions._messages import value_of
 from otel_runlog.conventions._payloads import answer_messages, answer_of, read_content, request_messages
 from otel_runlog.conventions.reading import Reading, SpanMessages
@@ -75,7 +75,7 @@ def _read_call(reading: Reading, a: Attributes) -> None:
         reading.refused = bool(STATUS_IN_TEXT.search(reading.error_message or ""))
     reading.response_model, reading.response_id = said.model, said.id
     reading.finish_reason, reading.service_tier = said.finish_reason, said.service_tier
-    reading.params = params({}, mapping(asked.get("generation_kwargs")))
+    reading.params = inner_params(mapping(asked.get("generation_kwargs")))
     read_content(reading, _value(a, INPUTS), _value(a, OUTPUTS))
 
 

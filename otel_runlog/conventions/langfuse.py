@@ -14,7 +14,7 @@ from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import mapping, parsed, text, whole
 from otel_runlog.conventions._base import MODEL_KINDS, read_common
 from otel_runlog.conventions._errors import STATUS_IN_TEXT
-from otel_runlog.conventions._fields import params
+from otel_runlog.conventions._fields import inner_params
 from otel_runlog.conventions._messages import value_of
 from otel_runlog.conventions._payloads import answer_messages, read_content, request_messages
 from otel_runlog.conventions._provider_usage import usage_of
@@ -74,7 +74,7 @@ def _read_call(reading: Reading, span: Span) -> None:
     reading.usage, reading.warnings = counted.usage, counted.warnings
     reading.response_model = reading.response_model or text(a, (MODEL,))
     reading.finish_reason = _said(a.get(FINISH)) or reading.finish_reason
-    reading.params = {**params({}, mapping(a.get(SETTINGS))), **reading.params}
+    reading.params = {**inner_params(mapping(a.get(SETTINGS))), **reading.params}
     reading.time_to_first_token_ms = _first_token_ms(span)
     if reading.time_to_first_token_ms is not None:
         reading.streaming = True

@@ -15,7 +15,7 @@ from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import flag, mapping, text
 from otel_runlog.conventions._base import MODEL_KINDS, read_common
 from otel_runlog.conventions._content import HIDDEN
-from otel_runlog.conventions._fields import params
+from otel_runlog.conventions._fields import inner_params
 from otel_runlog.conventions._messages import Messages, value_of
 from otel_runlog.conventions._payloads import answer_messages, answer_of, read_content, request_messages
 from otel_runlog.conventions._provider_usage import filled, usage_of
@@ -84,7 +84,7 @@ def _read_call(reading: Reading, a: Attributes) -> None:
     reading.service_tier = reading.service_tier or said.service_tier
     reading.streaming = flag(a.get("langsmith.request.streaming"))
     sent = {k.removeprefix("ls_"): v for k, v in _metadata(a).items()}
-    reading.params = {**params({}, sent), **params({}, asked if "model" in asked else {}), **reading.params}
+    reading.params = {**inner_params(sent), **inner_params(asked if "model" in asked else {}), **reading.params}
     read_content(reading, a.get(ASKED), None if reading.failed else a.get(SAID))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from otel_runlog.conventions import _kinds, otel_genai
 from otel_runlog.conventions._attrs import items, mapping, text, whole
 from otel_runlog.conventions._base import MODEL_KINDS, read_common
-from otel_runlog.conventions._fields import params
+from otel_runlog.conventions._fields import inner_params
 from otel_runlog.conventions._genai_messages import event_messages, genai_messages
 from otel_runlog.conventions._messages import Messages, value_of
 from otel_runlog.conventions._payloads import answer_messages, read_content, request_messages
@@ -85,7 +85,7 @@ def _read_call(reading: Reading, span: Span) -> None:
     raw = usage_of(a.get(RAW) or a.get(USAGE) or mapping(a.get(RESPONSE)).get("usage"))
     reading.usage = raw if raw and reading.usage.input_tokens != raw.input_tokens else filled(reading.usage, raw)
     settings = next((mapping(a[key]) for key in SETTINGS if key in a), mapping(a.get(REQUEST)))
-    reading.params = {**params({}, settings), **reading.params}
+    reading.params = {**inner_params(settings), **reading.params}
     if reading.content is Content.NONE:
         found = messages(span)
         read_content(reading, _texts(found.system + found.input), _texts(found.output))

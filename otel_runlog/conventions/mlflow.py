@@ -10,7 +10,7 @@ from __future__ import annotations
 from otel_runlog.conventions import _kinds
 from otel_runlog.conventions._attrs import items, mapping, parsed, text, whole
 from otel_runlog.conventions._base import MODEL_KINDS, read_common
-from otel_runlog.conventions._fields import params, streaming
+from otel_runlog.conventions._fields import inner_params, streaming
 from otel_runlog.conventions._messages import dumped, value_of
 from otel_runlog.conventions._payloads import answer_messages, answer_of, read_content, request_messages
 from otel_runlog.conventions._provider_usage import filled
@@ -57,7 +57,7 @@ def _read_call(reading: Reading, a: Attributes) -> None:
     reading.request_model = text(asked, ("model",)) or _text(a, (MODEL,))
     reading.response_model = said.model or _text(a, (MODEL,))
     reading.response_id, reading.finish_reason, reading.service_tier = said.id, said.finish_reason, said.service_tier
-    reading.params = params({}, asked)
+    reading.params = inner_params(asked)
     reading.streaming = streaming({}, asked)
     read_content(reading, a.get(INPUTS), a.get(OUTPUTS))
 
