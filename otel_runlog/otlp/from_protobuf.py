@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
+from sys import intern
 from typing import NamedTuple, TypeVar, cast
 
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto  # type: ignore[import-untyped]
@@ -30,8 +31,8 @@ MAX_ITEMS_PER_SPAN = 100_000
 """Attributes, events, links and values of one span or record: 2 bytes each on the wire, some 200 once parsed."""
 
 
-SHORT_BYTES = 128
-"""Pairs of at most so many bytes are remembered once read."""
+SHORT_BYTES, PAIRS_REMEMBERED = 128, 4096
+"""Of pairs of at most so many bytes so many are remembered once read."""
 
 
 def _with_raw_attributes(kind: type[Parsed]) -> type[Parsed]:
@@ -225,28 +226,37 @@ def _record(data: bytes, around: _Around) -> LogRecord:
     )
 
 
+class _ShortPairs(dict[bytes, tuple[str, AttrValue]]):
+    """Short attributes by their bytes: most come again and again, with other spans, and are read once."""
+
+    def __missing__(self, raw: bytes) -> tuple[str, AttrValue]:
+        pair = _pair(KeyValue.FromString(raw))
+        if not isinstance(pair[1], list | dict):  # which no two spans may share
+            if len(self) >= PAIRS_REMEMBERED:
+                self.clear()
+            self[raw] = pair
+        return pair
+
+
+_SHORT_PAIRS = _ShortPairs()
+
+
 def _read_raw(message: trace_pb2.Span | logs_pb2.LogRecord, notes: list[str]) -> Attributes:
     """The attributes of a message that has them as bytes."""
     found: Attributes = {}
     for raw in cast("Iterable[bytes]", message.attributes):
         try:
-            key, value = (_short_pair(raw) if len(raw) <= SHORT_BYTES else None) or _pair(KeyValue.FromString(raw))
+            key, value = _SHORT_PAIRS[raw] if len(raw) <= SHORT_BYTES else _pair(KeyValue.FromString(raw))
         except DecodeError:
             key, value = _pair(_parse(KeyValue, raw, "KeyValue", notes))
         found[key] = value
     return found
 
 
-@lru_cache(maxsize=4096)
-def _short_pair(raw: bytes) -> tuple[str, AttrValue] | None:
-    """Most pairs come again and again. None: a list or a map, which no two spans may share."""
-    key, value = _pair(KeyValue.FromString(raw))
-    return None if isinstance(value, list | dict) else (key, value)
-
-
 def _pair(pair: KeyValue) -> tuple[str, AttrValue]:
-    # Most values are texts, and asking for the text first is cheaper than asking which one it is.
-    return pair.key, pair.value.string_value or _value(pair.value)
+    """Name and value. Names are interned: equal shapes are told by identity."""
+    value = pair.value  # most are texts, and asking for the text first is cheaper than asking which one it is
+    return intern(pair.key), value.string_value or _value(value)
 
 
 def _attributes(pairs: Iterable[KeyValue], depth: int = 0) -> Attributes:
