@@ -80,6 +80,6 @@ def _sum_up(found: dict[str, _Agent]) -> None:
 
 
 def _figures(name: str, a: _Agent) -> AgentUsage:
-    own, inclusive = a.own, a.inclusive
-    usages = sum_of(own.usages), sum_of(inclusive.usages)
-    return AgentUsage(name, a.parent, a.depth, a.calls, usages[0], own.cost_usd, usages[1], inclusive.cost_usd)
+    own = sum_of(a.own.usages)
+    inclusive = own if len(a.inclusive.usages) == len(a.own.usages) else sum_of(a.inclusive.usages)
+    return AgentUsage(name, a.parent, a.depth, a.calls, own, a.own.cost_usd, inclusive, a.inclusive.cost_usd)

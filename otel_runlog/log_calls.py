@@ -32,7 +32,8 @@ def logged_calls(nodes: Sequence[Node], logs: Mapping[bytes, LogRecord]) -> list
 
 def places_of(nodes: Iterable[Node], logs: Iterable[LogRecord]) -> set[str]:
     """Where records of the same runs may be kept that name no trace."""
-    names = {name for node in nodes for name in _names_of(node)} | {tie for r in logs if (tie := tie_of(r))}
+    joining = [n for n in nodes if n.own is not None and n.own.convention in JOINING]
+    names = {name for node in joining for name in _names_of(node)} | {tie for r in logs if (tie := tie_of(r))}
     names |= {(e.convention, key) for r in logs if (e := call_event(r)) and (key := run_key(r, e))}
     return {place_named(*name) for name in names if name[0] in JOINING}
 

@@ -52,6 +52,7 @@ class Resolver:
         self.entries: dict[Key, Entry] = {}
         self._ids: set[tuple[str, str]] = set()
         self._reused: set[tuple[str, str]] = set()
+        self._conflicts = False
         self.replaced: list[Key] = []
         self.outdone: list[bytes] = []
 
@@ -78,6 +79,7 @@ class Resolver:
         if span.ended_ns is None:
             return Verdict.SUPERSEDED
         entry.seen.add(mark)
+        self._conflicts = True
         self.outdone.append(entry.digest if wins else mark)
         if wins:
             entry.span, entry.digest = span, mark
@@ -95,6 +97,8 @@ class Resolver:
 
     def spans(self) -> dict[Key, Span]:
         """The winners, each noting what it won against."""
+        if not self._conflicts and not self._reused:
+            return {key: entry.span for key, entry in self.entries.items()}
         return {key: self._noted(entry) for key, entry in self.entries.items()}
 
     def _noted(self, entry: Entry) -> Span:

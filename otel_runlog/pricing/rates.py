@@ -85,9 +85,14 @@ class CacheWrites(msgspec.Struct, frozen=True):
         return self.five_minutes + self.one_hour + self.unknown
 
 
+_NO_WRITES = CacheWrites()
+
+
 def cache_writes(usage: Usage) -> CacheWrites:
     """The written tokens by lifetime; what neither part claims is of unknown lifetime."""
     five, hour = usage.cache_write_5m_tokens or 0, usage.cache_write_1h_tokens or 0
+    if not (five or hour or usage.cache_write_tokens):
+        return _NO_WRITES  # most calls write none
     return CacheWrites(five, hour, max(0, (usage.cache_write_tokens or 0) - five - hour))
 
 
