@@ -8,6 +8,7 @@ agents that send all they said with each of 50 calls 3.9 % of the bytes are stor
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 
 import msgspec
@@ -77,11 +78,11 @@ class _Finder:
     """
 
     def __init__(self, attributes: Attributes, lengths: list[int]) -> None:
-        shortest = min([length for length in lengths if length >= SHORTEST], default=None)
+        shortest = min([length for length in lengths if length >= SHORTEST], default=sys.maxsize)
         self._values: list[tuple[str, str]] = []
-        if shortest is not None:
-            long = [item for item in attributes.items() if type(item[1]) is str and len(item[1]) >= shortest]
-            self._values = [(key, str(value)) for key, value in long if _is_writable(key)]
+        for key, value in attributes.items():
+            if type(value) is str and len(value) >= shortest and _is_writable(key):
+                self._values.append((key, value))
         self._ends: dict[str, int] = {}
 
     def place(self, message: SpanMessage) -> tuple[str | None, Place]:
