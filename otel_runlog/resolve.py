@@ -28,11 +28,11 @@ class Verdict(enum.StrEnum):
 
 
 class Entry(msgspec.Struct, gc=False):
-    """All that is known of one key: the winner, and the digests of all versions that are kept."""
+    """All that is known of one key: the winner, and the digests of the other versions that are kept; few have any."""
 
     span: Span
     digest: bytes
-    seen: set[bytes]
+    others: set[bytes] | None = None
 
 
 def rank(span: Span, mark: bytes) -> tuple[int, int, bytes]:
@@ -66,21 +66,23 @@ class Resolver:
         key = key_of(span)
         entry = self.entries.get(key)
         if entry is None:
-            self.entries[key] = Entry(span, mark, {mark})
+            self.entries[key] = Entry(span, mark)
             self._count_start(key)
             return Verdict.STORED
-        if mark in entry.seen:
+        if mark == entry.digest or (entry.others is not None and mark in entry.others):
             return Verdict.DUPLICATE
         wins = rank(span, mark) > rank(entry.span, entry.digest)
         if entry.span.ended_ns is None and wins:
-            self.entries[key] = Entry(span, mark, {mark})
+            self.entries[key] = Entry(span, mark)
             self.replaced.append(key)
             return Verdict.STORED
         if span.ended_ns is None:
             return Verdict.SUPERSEDED
-        entry.seen.add(mark)
+        loser = entry.digest if wins else mark
+        entry.others = entry.others or set()
+        entry.others.add(loser)
         self._conflicts = True
-        self.outdone.append(entry.digest if wins else mark)
+        self.outdone.append(loser)
         if wins:
             entry.span, entry.digest = span, mark
         return Verdict.CONFLICT
@@ -103,8 +105,8 @@ class Resolver:
 
     def _noted(self, entry: Entry) -> Span:
         span, notes = entry.span, entry.span.repairs
-        if len(entry.seen) > 1:
-            notes += (f"conflict: {len(entry.seen)} versions of span {span.span_id}, the last to end is shown",)
+        if entry.others:
+            notes += (f"conflict: {1 + len(entry.others)} versions of span {span.span_id}, the last to end is shown",)
         if self.reuses_id(span):
             notes += (f"id_reuse: span id {span.span_id} was used again for another span",)
         return span if notes is span.repairs else msgspec.structs.replace(span, repairs=notes)
