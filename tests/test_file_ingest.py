@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from test_loader import PRICES, books, stored
 
-from otel_runlog.ingest import IngestReport
+from otel_runlog.ingest import IngestReport, rare_collections
 from otel_runlog.loader import Loader
 from otel_runlog.model import Span
 from otel_runlog.otlp.export import encode_spans
@@ -127,3 +128,12 @@ def test_a_pipe_is_named_and_never_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     report = Loader(tmp_path / "runs.duckdb", prices=PRICES).ingest([tmp_path / "pipe"])
     assert [(bad.where, bad.reason) for bad in report.bad] == [(str(tmp_path / "pipe"), "neither a file nor a folder")]
+
+
+def test_the_collector_runs_as_before_once_loading_is_over() -> None:
+    before = gc.get_threshold()
+    with rare_collections():
+        assert gc.get_threshold()[0] > before[0]
+        assert gc.get_freeze_count() > 0
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0

@@ -12,7 +12,7 @@ import click
 from otel_runlog.cli.group import ANSWER_IS_NO
 from otel_runlog.cli.opened import new_loader, patience_s
 from otel_runlog.cli.options import db_option, prices_option
-from otel_runlog.ingest import IngestReport
+from otel_runlog.ingest import IngestReport, rare_collections
 from otel_runlog.ingest import ingest as ingest_files
 from otel_runlog.show import text
 
@@ -28,7 +28,7 @@ def ingest(ctx: click.Context, paths: tuple[Path, ...], db: Path, prices: tuple[
     OTLP/JSON lines as the Collector's file exporter writes them, JSON or protobuf bodies, gzip or zstd of any; traces
     and logs are told apart by content. What cannot be read is named, the rest is stored, and the exit code is 1.
     """
-    with _bar() as progress:
+    with _bar() as progress, rare_collections():
         report = ingest_files(new_loader(db, prices), paths, progress, timeout_s=patience_s(db))
     for bad in report.bad:
         click.echo(f"{text.clean(bad.where)}: {text.clean(bad.reason)}", err=True)
