@@ -47,6 +47,7 @@ class Reply(msgspec.Struct):
     headers: dict[str, str] = {}
     trailers: tuple[tuple[str, bytes], ...] = ()
     delay_s: float = 0.0
+    drip_s: float = 0.0
     keeps: bool = True
 
 
@@ -131,7 +132,9 @@ class HttpBackend(Backend):
                 self.send_header("content-length", str(len(reply.body)))
                 self.end_headers()
                 try:
-                    self.wfile.write(reply.body)
+                    for at in range(0, len(reply.body), 1 if reply.drip_s else 1 << 30):
+                        self.wfile.write(reply.body[at : at + 1] if reply.drip_s else reply.body)
+                        time.sleep(reply.drip_s)
                 except OSError:
                     self.close_connection = True
 

@@ -17,8 +17,11 @@ from otel_runlog.journal import JournalWriter, journal_folder, segments
 from otel_runlog.model import LogRecord, Scope
 from otel_runlog.otlp.export import encode_spans
 from otel_runlog.otlp.wire import Encoding, Signal
-from otel_runlog.server.forward import Forwarder, pause
+from otel_runlog.server.forward import Forwarder, pause, requests
+from otel_runlog.server.forward import forwarder as forwarder_module
+from otel_runlog.server.forward.forwarder import MOST_REFUSED_ALONE
 from otel_runlog.server.forward.log_requests import encode_logs
+from otel_runlog.server.forward.senders import HttpSender
 
 RETRY_NOW = b"\x0a\x04\x10\x80\x89\x7a"
 """google.rpc.RetryInfo of 2 ms."""
@@ -239,6 +242,76 @@ def test_of_joined_records_a_bad_one_costs_itself_alone(kind, folder, writer, cl
     made.stop(5.0)
     assert backend.span_ids() == ids(them[:3] + them[4:])
     assert sum(count.dropped().values()) == 1
+
+
+def test_where_each_record_is_refused_the_rest_is_not_tried_one_by_one(kind, folder, writer, closing):
+    append(writer, spans(300))
+    backend, count = kind.backend(lambda request: kind.bad), Counted()
+    made = start(closing, folder, backend, count)
+    assert backend.wait_for(lambda: count.total("forward_dropped") == 300)
+    made.stop(5.0)
+    assert len(backend.requests) == 1 + MOST_REFUSED_ALONE
+
+
+@pytest.mark.fault(10)
+def test_a_record_that_nobody_foresaw_costs_itself_alone(folder, writer, closing, monkeypatch, caplog):
+    monkeypatch.setitem(forwarder_module._RESTS_S, forwarder_module._Step.NOT_READY, 0.01)
+    them = spans(6)
+    poison = encode_spans(them[2:3])
+    made_of = requests.request_of
+
+    def fails(records, **how):
+        if any(record.body == poison for record in records):
+            raise ZeroDivisionError
+        return made_of(records, **how)
+
+    monkeypatch.setattr(requests, "request_of", fails)
+    append(writer, them)
+    backend, count = HttpBackend(), Counted()
+    made = start(closing, folder, backend, count)
+    assert backend.wait_for(lambda: len(backend.span_ids()) == 5)
+    made.stop(5.0)
+    assert count.dropped() == {"unsendable": 1}
+    assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.fault(9)
+def test_a_sender_that_raises_is_a_backend_that_does_not_answer(folder, writer, closing, monkeypatch):
+    them = spans(2)
+    append(writer, them)
+    send, raised = HttpSender.send, []
+
+    def raises_once(self, *request):
+        if not raised:
+            raised.append(1)
+            raise ValueError("anything")
+        return send(self, *request)
+
+    monkeypatch.setattr(HttpSender, "send", raises_once)
+    backend = HttpBackend()
+    start(closing, folder, backend)
+    assert backend.wait_for(lambda: len(backend.span_ids()) == 2)
+
+
+@pytest.mark.fault(45)
+def test_an_answer_that_drips_is_not_waited_for_longer_than_its_time(folder, writer, closing):
+    """Its status said that the request was taken."""
+    append(writer, spans(1))
+    backend, count = HttpBackend(lambda request: Reply(body=b"x" * 200, drip_s=0.05)), Counted()
+    start(closing, folder, backend, count, timeout_s=0.5)
+    began = time.monotonic()
+    assert backend.wait_for(lambda: count.total("forwarded") == 1)
+    assert time.monotonic() - began < 5.0
+
+
+def test_a_note_after_the_end_starts_nothing(folder, writer, closing):
+    backend = HttpBackend()
+    made = start(closing, folder, backend)
+    assert made.stop(5.0)
+    append(writer, spans(1))
+    made.notify()
+    time.sleep(0.3)
+    assert backend.requests == []
 
 
 @pytest.mark.fault(45)

@@ -95,15 +95,16 @@ class Enriched:
         return Prepared(batch.of(pieces), _request(bodies[: len(pieces)])) if pieces else None
 
     def answered(self, prepared: Prepared) -> None:
-        """Nothing is to be remembered."""
+        """What was sent is forgotten."""
+        for piece in prepared.batch.pieces:
+            self._bodies.pop(_mark(piece), None)
 
     def _bodies_of(self, batch: Batch) -> list[_Body]:
         """Those that were seen before are not read again."""
-        known = self._bodies
-        marks = [(piece.segment, piece.record.sequence) for piece in batch.pieces]
-        bodies = [known.get(mark) or _Body(piece) for mark, piece in zip(marks, batch.pieces, strict=True)]
-        self._bodies = dict(zip(marks, bodies, strict=True))
-        return bodies
+        for piece in batch.pieces:
+            if _mark(piece) not in self._bodies:
+                self._bodies[_mark(piece)] = _Body(piece)
+        return [self._bodies[_mark(piece)] for piece in batch.pieces]
 
     def _ask(self, bodies: list[_Body]) -> None:
         """Which are ready, and what is known of their spans; nothing while the store cannot be read."""
@@ -145,7 +146,14 @@ class _Body:
         if not self.steps:
             return self.content
         steps = (self.steps.get(key) for key in self.keys)
-        return with_attributes(self.content, (attributes_of(step) if step else {} for step in steps))
+        try:
+            return with_attributes(self.content, (attributes_of(step) if step else {} for step in steps))
+        except OtlpError:  # a span is broken behind its ids
+            return self.content
+
+
+def _mark(piece: Piece) -> tuple[str, int]:
+    return piece.segment, piece.record.sequence
 
 
 def _request(bodies: list[_Body]) -> Outgoing:

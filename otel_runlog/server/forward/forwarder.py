@@ -2,7 +2,7 @@
 
 A request is sent until it is answered for good. Requests that cannot be taken yet are tried again with a jittered
 backoff for hours, bounded by what the journal keeps (`journal_max`): what it dropped is counted. Requests that are
-refused are dropped and counted by reason; where one record of several may be at fault, each is sent once more alone.
+refused are dropped and counted by reason; where one record of several may be at fault, they are sent once more alone.
 
 At least once: what was answered but not yet noted in the cursor when the process was killed is sent again.
 """
@@ -18,14 +18,15 @@ from queue import SimpleQueue
 from typing import Final
 
 from otel_runlog.config import DestinationConfig
+from otel_runlog.containment import describe
 from otel_runlog.door.worker import Worker
 from otel_runlog.errors import JournalError
-from otel_runlog.server.forward.answers import Later, Refused, Taken
+from otel_runlog.server.forward.answers import Answer, Later, Refused, Taken
 from otel_runlog.server.forward.batches import Batch, Source
 from otel_runlog.server.forward.endpoint import endpoint_of
 from otel_runlog.server.forward.pause import Backoff, Note, Pause
 from otel_runlog.server.forward.progress import Progress
-from otel_runlog.server.forward.requests import AsReceived, Outgoing, Preparing
+from otel_runlog.server.forward.requests import AsReceived, Outgoing, Prepared, Preparing
 from otel_runlog.server.forward.senders import Sender, sender_for
 from otel_runlog.server.forward.telling import Count, Reached, Telling
 
@@ -37,17 +38,27 @@ SMALL_BYTES: Final = 256 << 10
 READY_POLL_S: Final = 0.5
 """So often it is looked whether a request that waits for the store is ready."""
 STOP_MARGIN_S: Final = 0.3
+MOST_REFUSED_ALONE: Final = 8
+"""Of records that were refused together so many are tried alone; where all of them are refused, so is the rest."""
+MOST_FAILURES: Final = 5
+"""So often it is tried to make a request of records; a failure may come from elsewhere and pass."""
 
 
 class _Step(enum.Enum):
     SENT_MUCH = enum.auto()
     SENT_LITTLE = enum.auto()
+    REFUSED = enum.auto()
     NOT_READY = enum.auto()
     IDLE = enum.auto()
 
 
-_GOES_ON: Final = frozenset({_Step.SENT_MUCH, _Step.SENT_LITTLE})
-_RESTS_S: Final = {_Step.SENT_MUCH: 0.0, _Step.SENT_LITTLE: LINGER_S, _Step.NOT_READY: READY_POLL_S}
+_GOES_ON: Final = frozenset({_Step.SENT_MUCH, _Step.SENT_LITTLE, _Step.REFUSED})
+_RESTS_S: Final = {
+    _Step.SENT_MUCH: 0.0,
+    _Step.SENT_LITTLE: LINGER_S,
+    _Step.REFUSED: LINGER_S,
+    _Step.NOT_READY: READY_POLL_S,
+}
 
 
 class Forwarder:
@@ -84,16 +95,19 @@ class Forwarder:
         self._telling = Telling(self.name, count)
         self._worker: Worker[Note] = Worker(f"otel-runlog-forward-{self.name}", self._body)
         self._is_noted = False
+        self._is_stopped = False
         self._deadline = 0.0
+        self._failures = 0
         sender_for(destination).close()  # certificates that cannot be used are told now
 
     def start(self) -> None:
         """Begin to send."""
+        self._is_stopped = False
         self.notify()
 
     def notify(self) -> None:
         """Something was journalled, or loaded. Any thread may call it."""
-        if not self._is_noted:
+        if not (self._is_noted or self._is_stopped):
             self._is_noted = self._worker.send(Note.NEWS)
 
     def stop(self, timeout_s: float) -> bool:
@@ -101,6 +115,7 @@ class Forwarder:
 
         What is not sent stays in the journal for the next start.
         """
+        self._is_stopped = True
         self._deadline = time.monotonic() + timeout_s - STOP_MARGIN_S
         return self._worker.stop(timeout_s)
 
@@ -147,19 +162,62 @@ class Forwarder:
         if not batch.pieces:
             self._done(batch)
             return _Step.SENT_MUCH
-        prepared = self._preparing.prepare(batch)
+        try:
+            prepared = self._preparing.prepare(batch)
+        except Exception as error:  # noqa: BLE001 - a record that nobody foresaw must not hold up those behind it
+            return self._unprepared(delivery, batch, describe(error))
+        self._failures = 0
         if prepared is None:
             return _Step.NOT_READY
-        batch = prepared.batch
-        outcome = delivery.send(prepared.outgoing, has_parts=len(batch.pieces) > 1)
-        if outcome is Outcome.UNSENT:
+        answer = delivery.send(prepared.outgoing)
+        if answer is None:
             return _Step.IDLE
-        if outcome is Outcome.IN_PARTS:
-            steps = (self._send(delivery, batch.of([piece])) for piece in batch.pieces)
-            return next((step for step in steps if step not in _GOES_ON), _Step.SENT_MUCH)
-        self._try(partial(self._preparing.answered, prepared))
+        if isinstance(answer, Refused) and answer.in_parts and len(prepared.batch.pieces) > 1:
+            return self._send_parts(delivery, prepared.batch, answer)
+        return self._settle(prepared, answer)
+
+    def _send_parts(self, delivery: Delivery, batch: Batch, refused: Refused) -> _Step:
+        """Each record by itself; where the first are refused too, the rest is not tried."""
+        refused_so_far = 0
+        for number, piece in enumerate(batch.pieces):
+            step = self._send(delivery, batch.of([piece]))
+            if step not in _GOES_ON:
+                return step
+            refused_so_far += step is _Step.REFUSED
+            if number + 1 == refused_so_far == MOST_REFUSED_ALONE:
+                rest = self._preparing.prepare(batch.of(batch.pieces[number + 1 :]))
+                return self._settle(rest, refused) if rest else _Step.NOT_READY
+        return _Step.SENT_MUCH
+
+    def _unprepared(self, delivery: Delivery, batch: Batch, why: str) -> _Step:
+        """No request could be made: after some tries the record at fault is dropped."""
+        self._telling.trouble(f"a record cannot be made a request: {why}")
+        self._failures += 1
+        if self._failures < MOST_FAILURES:
+            return _Step.NOT_READY
+        if len(batch.pieces) > 1:
+            return self._send_parts(delivery, batch, Refused("unsendable", why))
+        self._failures = 0
+        self._telling.dropped("unsendable", 1, why)
         self._done(batch)
-        return _Step.SENT_MUCH if len(prepared.outgoing.body) >= SMALL_BYTES else _Step.SENT_LITTLE
+        return _Step.SENT_LITTLE
+
+    def _settle(self, prepared: Prepared, answer: Taken | Refused) -> _Step:
+        """A request was answered for good."""
+        outgoing = prepared.outgoing
+        if isinstance(answer, Refused):
+            self._telling.dropped(answer.reason, outgoing.items, answer.why)
+        else:
+            rejected = min(answer.rejected, outgoing.items)
+            self._telling.taken(outgoing.items - rejected)
+            self._telling.dropped("rejected", rejected, answer.message or "the backend rejected them")
+        for reason, number in outgoing.unsendable.items():
+            self._telling.dropped(f"unsendable_{reason}", number, "they cannot be written as protobuf")
+        self._try(partial(self._preparing.answered, prepared))
+        self._done(prepared.batch)
+        if isinstance(answer, Refused):
+            return _Step.REFUSED
+        return _Step.SENT_MUCH if len(outgoing.body) >= SMALL_BYTES else _Step.SENT_LITTLE
 
     def _done(self, batch: Batch) -> None:
         self._progress.move(batch.places)
@@ -173,14 +231,6 @@ class Forwarder:
             self._telling.trouble(str(error))
 
 
-class Outcome(enum.Enum):
-    """What became of a request. UNSENT: the end was asked for. IN_PARTS: refused whole, a part of it may be taken."""
-
-    ANSWERED = enum.auto()
-    IN_PARTS = enum.auto()
-    UNSENT = enum.auto()
-
-
 class Delivery:
     """Sends one request until it is answered for good, or the end is asked for."""
 
@@ -190,28 +240,21 @@ class Delivery:
         self._pause = pause
         self._backoff = Backoff()
 
-    def send(self, outgoing: Outgoing, *, has_parts: bool) -> Outcome:
-        """Send a request, unless it holds nothing. IN_PARTS, for one that has parts, counts nothing."""
+    def send(self, outgoing: Outgoing) -> Taken | Refused | None:
+        """The answer; None where there is none before the end. A request that holds nothing is taken as it is."""
         while outgoing.items:
-            answer = self._sender.send(outgoing.signal, outgoing.encoding, outgoing.body)
+            answer = self._send(outgoing)
             if not isinstance(answer, Later):
                 self._backoff.reset()
-                if isinstance(answer, Refused) and answer.in_parts and has_parts:
-                    return Outcome.IN_PARTS
-                self._count(outgoing, answer)
-                break
+                return answer
             self._telling.later(answer.why)
             self._pause.for_s(self._backoff.next_s(answer.after_s))
             if self._pause.stopping:
-                return Outcome.UNSENT
-        for reason, number in outgoing.unsendable.items():
-            self._telling.dropped(f"unsendable_{reason}", number, "they cannot be written as protobuf")
-        return Outcome.ANSWERED
+                return None
+        return Taken()
 
-    def _count(self, outgoing: Outgoing, answer: Taken | Refused) -> None:
-        if isinstance(answer, Refused):
-            self._telling.dropped(answer.reason, outgoing.items, answer.why)
-            return
-        rejected = min(answer.rejected, outgoing.items)
-        self._telling.taken(outgoing.items - rejected)
-        self._telling.dropped("rejected", rejected, answer.message or "the backend rejected them")
+    def _send(self, outgoing: Outgoing) -> Answer:
+        try:
+            return self._sender.send(outgoing.signal, outgoing.encoding, outgoing.body)
+        except Exception as error:  # noqa: BLE001 - what a library raises beside its own errors is no answer
+            return Later(describe(error))

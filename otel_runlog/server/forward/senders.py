@@ -115,7 +115,7 @@ def _read(response: BaseHTTPResponse, deadline: float) -> bytes | None:
     """The body of an answer; None where it is too long, or cannot be read in time."""
     found = bytearray()
     try:
-        while chunk := response.read(_CHUNK_BYTES, decode_content=False):
+        while chunk := response.read1(_CHUNK_BYTES, decode_content=False):  # read waits for all of them
             found += chunk
             if len(found) > MAX_ANSWER_BYTES or time.monotonic() > deadline:
                 response.close()
