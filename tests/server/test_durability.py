@@ -39,7 +39,7 @@ def db(tmp_path: Path) -> Path:
 def process(db: Path) -> Iterator[tuple[Doors, subprocess.Popen[str]]]:
     """The doors in a process of their own."""
     folders = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    command = [sys.executable, str(Path(__file__).with_name("serving.py")), str(journal_folder(db))]
+    command = [sys.executable, str(Path(__file__).with_name("door_process.py")), str(journal_folder(db))]
     env = {**os.environ, "PYTHONPATH": folders}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as child:
         assert child.stdout is not None

@@ -1,4 +1,4 @@
-"""A process with both doors over the journal of a store: `python serving.py FOLDER`, to be killed.
+"""A process with both doors over the journal of a store: `python door_process.py FOLDER`, to be killed.
 
 The first line on stdout is the two addresses, HTTP's first.
 """
