@@ -21,6 +21,7 @@ from typing import Final
 from otel_runlog.door.loading import Loading
 from otel_runlog.door.worker import HURRY_S
 from otel_runlog.errors import JournalError, ServerStartError
+from otel_runlog.ingest import rare_collections
 from otel_runlog.journal import JournalWriter, journal_folder, make_folder
 from otel_runlog.journal.cursors import configured
 from otel_runlog.loader import Loader
@@ -251,8 +252,9 @@ def serve_until_told(config: ServerConfig, say: Callable[[ServerAddress], object
         server = Server(config, Counters(provider), RunMetrics(provider))
         address = server.start()
         try:
-            say(address)
-            told.wait()
+            with rare_collections():
+                say(address)
+                told.wait()
         finally:
             server.stop()
 
