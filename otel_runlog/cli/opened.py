@@ -55,12 +55,12 @@ def reading(db: Path) -> Iterator[StoreReader | RemoteReader]:
         StoreError: there is none, or it cannot be read.
         ServerError: its server does not answer.
     """
-    with _asked(db) or _opened(db) as reader:
+    with asked(db) or _opened(db) as reader:
         yield reader
 
 
-def _asked(db: Path) -> RemoteReader | None:
-    """None where no server lives, or none that listens: it is about to start, or to end."""
+def asked(db: Path) -> RemoteReader | None:
+    """The server of a store; None where none lives, or none that listens: it is about to start, or to end."""
     address = find(db)
     if address is None or not address.http:
         return None
@@ -84,7 +84,7 @@ def server_status(db: Path) -> ServerStatus | None:
     Raises:
         ServerError: it does not answer.
     """
-    server = _asked(db)
+    server = asked(db)
     if server is None:
         return None
     with server:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import time
@@ -11,9 +12,9 @@ from typing import Final
 
 import click
 
-from otel_runlog.cli.opened import reading
+from otel_runlog.cli.opened import asked, reading
 from otel_runlog.cli.options import TableOrJson, db_option, table_or_json_option
-from otel_runlog.errors import ServerError, StoreLockedError
+from otel_runlog.errors import RunLogError, ServerError, StoreLockedError
 from otel_runlog.model import RunLog, RunLogQuery, RunStatus
 from otel_runlog.show.data import to_json
 from otel_runlog.show.records import run_record
@@ -21,6 +22,8 @@ from otel_runlog.show.screen import Screen
 from otel_runlog.show.tail import show_finished
 
 EVERY_S: Final = 1.0
+SERVED_EVERY_S: Final = 20
+"""The longest that a server is waited for: what no span tells, such as the end of quiet runs, is seen then."""
 NEWEST: Final = 500
 """So many of the newest runs are looked at every time; one that started before them is not seen to finish."""
 
@@ -35,11 +38,12 @@ logger = logging.getLogger("otel_runlog")
 def tail(agent: str | None, session: str | None, form: TableOrJson, db: Path) -> None:
     """Print runs as they finish, one a line, until Ctrl-C.
 
-    JSON is one object a line. Without a server the store is opened for a moment every second.
+    JSON is one object a line. A server tells when there is something new; without one the store is opened for a moment
+    every second.
     """
     screen = Screen()
     query = RunLogQuery(agent=agent, session_id=session, limit=NEWEST)
-    for run in finishing(lambda: _newest(db, query), lambda: time.sleep(EVERY_S)):
+    for run in finishing(lambda: _newest(db, query), Waiting(db)):
         if form is TableOrJson.TABLE:
             show_finished(screen, run)
         else:
@@ -60,6 +64,23 @@ def finishing(newest: Callable[[], list[RunLog]], pause: Callable[[], object]) -
         found = [run for run in newest() if run.status is not RunStatus.RUNNING and _ending(run) not in seen]
         seen |= {_ending(run) for run in found}
         yield from sorted(found, key=lambda run: (run.finished_at is None, run.finished_at))
+
+
+class Waiting:
+    """Waits until a run may have finished: until the server of a store says so, a second where there is none."""
+
+    def __init__(self, db: Path) -> None:
+        self._db = db
+        self._seen: int | None = None
+
+    def __call__(self) -> None:
+        """Wait."""
+        with contextlib.suppress(RunLogError):  # a server that ends; what it cannot be asked is told by the next look
+            if (server := asked(self._db)) is not None:
+                with server:
+                    self._seen = server.finished(self._seen, SERVED_EVERY_S)
+                return
+        time.sleep(EVERY_S)
 
 
 def _ending(run: RunLog) -> tuple[str, RunStatus]:

@@ -91,20 +91,29 @@ def _reply_to(connection: Connection, limits: ChildLimits, asked: bytes) -> tupl
         question = msgspec.msgpack.decode(asked, type=Question)
         body = _answer(connection, limits, question)
     except RunLogError as error:
-        return _refusal(error), b""
+        return _refusal(_within(limits, error)), b""
     except MemoryError:
-        return _refusal(SizeLimitError("the question takes more memory than it may"), goes_on=False), b""
+        return _refusal(_too_large(limits), goes_on=False), b""
     except Exception as error:  # noqa: BLE001 - it is told to whoever asked, and this process ends
         return _refusal(ServerError(f"{type(error).__name__}: {error}"), goes_on=False), b""
     return Reply(goes_on=_is_small()), body
 
 
 def _refusal(error: RunLogError, *, goes_on: bool = True) -> Reply:
-    if isinstance(error, StoreInterruptedError):
-        error = TimeLimitError("the question takes longer than it may")
-    if isinstance(error.__cause__, duckdb.OutOfMemoryException):
-        error = SizeLimitError("the question takes more memory than it may")
     return Reply(name_of(error), str(error), goes_on and _is_small())
+
+
+def _within(limits: ChildLimits, error: RunLogError) -> RunLogError:
+    """What an error means here: which limit it was."""
+    if isinstance(error, StoreInterruptedError | TimeLimitError):
+        return TimeLimitError(f"the question takes longer than the {limits.time_s:g} s it may")
+    if isinstance(error.__cause__, duckdb.OutOfMemoryException):
+        return _too_large(limits)
+    return error
+
+
+def _too_large(limits: ChildLimits) -> SizeLimitError:
+    return SizeLimitError(f"the question takes more than the {limits.memory_bytes >> 20:,} MiB of memory it may")
 
 
 def _answer(connection: Connection, limits: ChildLimits, question: Question) -> bytes:

@@ -229,4 +229,5 @@ class _Child:
         code = self._process.returncode
         if code is None or -code in (signal.SIGKILL, signal.SIGXCPU):
             return TimeLimitError(f"the question takes longer than the {self._limits.time_s:g} s it may")
-        return SizeLimitError(f"the question takes more memory than it may: its process ended with {code}")
+        memory = f"{self._limits.memory_bytes >> 20:,} MiB of memory"
+        return SizeLimitError(f"the question takes more than the {memory} it may: its process ended with {code}")

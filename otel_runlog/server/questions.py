@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from otel_runlog.store.confined import ConfinedReader
 
 ASK_PATH: Final = "/v1/ask"
+TAIL_PATH: Final = "/v1/tail"
 QUESTION_TYPE: Final = "application/vnd.otel-runlog.question+msgpack"
 """Between a server and commands of the same version; its form may change with every version."""
 _ROWS_AT_A_TIME: Final = 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from otel_runlog.server.failures import error_named
 from otel_runlog.server.questions import (
     ASK_PATH,
     QUESTION_TYPE,
+    TAIL_PATH,
     Parents,
     Previews,
     Question,
@@ -43,6 +44,12 @@ class _Refusal(msgspec.Struct, frozen=True):
 
     message: str = ""
     error: str = ServerError.__name__
+
+
+class _Finished(msgspec.Struct, frozen=True):
+    """What is read here of an answer of TAIL_PATH."""
+
+    next: int
 
 
 class RemoteReader:
@@ -122,6 +129,15 @@ class RemoteReader:
         except msgspec.DecodeError as error:
             raise ServerError(f"{self._server} does not say how it is: {error}") from None
 
+    def finished(self, after: int | None, wait_s: int) -> int:
+        """How many runs the server has seen finish; waits until that is another number than `after`, or time is up.
+
+        Raises:
+            ServerError: it does not answer, or too many wait.
+        """
+        path = TAIL_PATH if after is None else f"{TAIL_PATH}?after={after}&wait_s={wait_s}"
+        return msgspec.json.decode(self._good(*self._exchange("GET", path)), type=_Finished).next
+
     def _ask(
         self, question: Question, unpack: Callable[[bytes], _AnswerT], read: Callable[[StoreReader], _AnswerT]
     ) -> _AnswerT:
@@ -132,10 +148,7 @@ class RemoteReader:
                 return read(file)
 
     def _answer(self, question: Question) -> bytes:
-        status, body = self._exchange("POST", ASK_PATH, msgspec.msgpack.encode(question), QUESTION_TYPE)
-        if status != http.HTTPStatus.OK:
-            self._refuse(status, body)
-        return body
+        return self._good(*self._exchange("POST", ASK_PATH, msgspec.msgpack.encode(question), QUESTION_TYPE))
 
     def _exchange(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> tuple[int, bytes]:
         headers = {"Host": "localhost"} | ({"Content-Type": content_type} if content_type else {})
@@ -148,7 +161,10 @@ class RemoteReader:
         except (OSError, http.client.HTTPException) as error:
             raise ServerError(f"{self._server} did not answer: {error or type(error).__name__}") from error
 
-    def _refuse(self, status: int, body: bytes) -> NoReturn:
+    def _good(self, status: int, body: bytes) -> bytes:
+        """The body of an answer, unless it is a refusal, which is raised."""
+        if status == http.HTTPStatus.OK:
+            return body
         try:
             refusal = msgspec.json.decode(body, type=_Refusal)
         except msgspec.DecodeError:

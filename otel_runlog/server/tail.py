@@ -21,6 +21,7 @@ import msgspec
 from otel_runlog.errors import ConfigError, ServerBusyError
 from otel_runlog.model import RunLog
 from otel_runlog.server.query_routes import JSON_TYPE, refuse_unknown, whole_number, with_errors
+from otel_runlog.server.questions import TAIL_PATH
 from otel_runlog.server.routes import Request, Response, Route
 
 KEPT: Final = 1000
@@ -92,7 +93,7 @@ class FinishedRuns:
 def tail_routes(finished: FinishedRuns) -> tuple[Route, ...]:
     """The route over finished runs. It needs the token, on loopback too."""
     handle = functools.partial(with_errors, functools.partial(_tail, finished))
-    return (Route(method="GET", path="/v1/tail", handle=handle),)
+    return (Route(method="GET", path=TAIL_PATH, handle=handle),)
 
 
 def _tail(finished: FinishedRuns, request: Request) -> Response:

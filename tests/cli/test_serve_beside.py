@@ -114,3 +114,18 @@ def test_a_server_that_is_killed_while_it_is_asked_leaves_nothing_that_holds_the
             assert again.exporter("http").export(agent_spans(1)) is SpanExportResult.SUCCESS
             runs = json.loads(otel_runlog(served.db, "runs", "--format", "json"))
     assert [run["agent"] for run in runs] == ["planner"]
+
+
+def test_tail_prints_runs_as_the_server_sees_them_finish(tmp_path: Path) -> None:
+    with serving(tmp_path / "runs.duckdb") as served:
+        command = [sys.executable, "-m", "otel_runlog", "tail", "--format", "json", "--db", str(served.db)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            line: list[str] = []
+            reading = threading.Thread(target=lambda: line.append(process.stdout.readline()))  # type: ignore[union-attr]
+            reading.start()
+            while reading.is_alive():  # until the command, which takes some time to start, has seen one
+                served.exporter("http").export(agent_spans(1))
+                reading.join(0.5)
+            process.kill()
+    assert json.loads(line[0])["agent"] == "planner"

@@ -1,5 +1,6 @@
 """Runs as they finish."""
 
+import contextlib
 import datetime as dt
 import itertools
 import json
@@ -11,7 +12,9 @@ import msgspec
 import pytest
 from asked_store import NOON, make_store, planner
 
+from otel_runlog.cli import tail
 from otel_runlog.cli.tail import finishing
+from otel_runlog.errors import ServerBusyError, ServerError
 from otel_runlog.model import RunLog, RunStatus
 from otel_runlog.store.duckdb_store import DuckDBRunLogStore
 
@@ -86,3 +89,32 @@ def first_line_of(process, store):
         if not reader.is_alive():
             return lines[0]
     raise AssertionError
+
+
+def test_a_server_is_waited_for_from_where_it_was(monkeypatch):
+    asked = []
+
+    class Server(contextlib.nullcontext):
+        def finished(self, after, wait_s):
+            asked.append((after, wait_s))
+            return 41 + len(asked)
+
+    monkeypatch.setattr(tail, "asked", lambda _db: Server())
+    wait = tail.Waiting(None)
+    wait()
+    wait()
+    assert asked == [(None, 20), (42, 20)]
+
+
+@pytest.mark.parametrize("error", [ServerError, ServerBusyError, None])
+def test_without_an_answer_of_a_server_it_looks_every_second(monkeypatch, error):
+    slept = []
+
+    def ask(_db):
+        if error:
+            raise error("no answer")
+
+    monkeypatch.setattr(tail, "asked", ask)
+    monkeypatch.setattr(tail.time, "sleep", slept.append)
+    tail.Waiting(None)()
+    assert slept == [1.0]
