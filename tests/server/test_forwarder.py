@@ -15,11 +15,12 @@ from otel_runlog.drop_event import EVENT
 from otel_runlog.errors import ConfigError
 from otel_runlog.journal import JournalWriter, journal_folder, segments
 from otel_runlog.model import LogRecord, Scope
+from otel_runlog.otlp.decode import read_traces
 from otel_runlog.otlp.export import encode_spans
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.server.forward import Forwarder, pause, requests
 from otel_runlog.server.forward import forwarder as forwarder_module
-from otel_runlog.server.forward.forwarder import MOST_REFUSED_ALONE
+from otel_runlog.server.forward.forwarder import MOST_DIVISIONS, MOST_REFUSED_ALONE
 from otel_runlog.server.forward.log_requests import encode_logs
 from otel_runlog.server.forward.senders import HttpSender
 
@@ -242,6 +243,59 @@ def test_of_joined_records_a_bad_one_costs_itself_alone(kind, folder, writer, cl
     made.stop(5.0)
     assert backend.span_ids() == ids(them[:3] + them[4:])
     assert sum(count.dropped().values()) == 1
+
+
+@pytest.mark.fault(23)
+@pytest.mark.parametrize("encoding", list(Encoding))
+def test_of_a_request_of_512_spans_a_bad_one_costs_itself_alone(kind, folder, writer, closing, encoding):
+    them = spans(512)
+    append(writer, them, per_record=512, encoding=encoding)
+    poison = them[300].span_id
+    backend, count = kind.backend(lambda r: kind.bad if poison in r.span_ids else Reply()), Counted()
+    made = start(closing, folder, backend, count)
+    assert backend.wait_for(lambda: len(backend.span_ids()) == 511)
+    made.stop(5.0)
+    assert backend.span_ids() == ids(them[:300] + them[301:])
+    assert sum(count.dropped().values()) == 1
+    assert count.total("forwarded") == 511
+
+
+@pytest.mark.fault(23)
+def test_a_bad_span_in_the_first_of_several_requests_costs_itself_alone(kind, folder, writer, closing):
+    them = spans(40)
+    append(writer, them, per_record=10)
+    poison = them[3].span_id
+    backend, count = kind.backend(lambda r: kind.bad if poison in r.span_ids else Reply()), Counted()
+    made = start(closing, folder, backend, count)
+    assert backend.wait_for(lambda: len(backend.span_ids()) == 39)
+    made.stop(5.0)
+    assert sum(count.dropped().values()) == 1
+
+
+@pytest.mark.fault(28)
+def test_a_request_that_is_too_large_for_a_backend_arrives_in_parts(kind, folder, writer, closing):
+    them = spans(100)
+    append(writer, them, per_record=100)
+    too_large = Reply(status=413, code=grpc.StatusCode.RESOURCE_EXHAUSTED, keeps=False)
+    backend, count = kind.backend(lambda r: too_large if len(r.body) > 8000 else Reply()), Counted()
+    made = start(closing, folder, backend, count)
+    assert backend.wait_for(lambda: len(backend.span_ids()) == 100)
+    made.stop(5.0)
+    assert backend.span_ids() == ids(them)
+    assert count.dropped() == {}
+    read = [span for request in backend.kept for span in read_traces(request.body, request.encoding).spans]
+    assert sorted(read, key=lambda span: span.started_ns) == them
+
+
+def test_a_backend_that_refuses_everything_is_asked_little_more_than_once_for_each(kind, folder, writer, closing):
+    backend, count = kind.backend(lambda request: kind.bad), Counted()
+    made = start(closing, folder, backend, count)
+    for number in range(3):
+        append(writer, spans(512, f"request {number}"), per_record=512)
+        made.notify()
+        assert backend.wait_for(lambda number=number: count.total("forward_dropped") == 512 * (number + 1))
+    made.stop(5.0)
+    assert len(backend.requests) <= 1 + 2 * MOST_DIVISIONS + 2
 
 
 def test_where_each_record_is_refused_the_rest_is_not_tried_one_by_one(kind, folder, writer, closing):

@@ -2,7 +2,8 @@
 
 A request is sent until it is answered for good. Requests that cannot be taken yet are tried again with a jittered
 backoff for hours, bounded by what the journal keeps (`journal_max`): what it dropped is counted. Requests that are
-refused are dropped and counted by reason; where one record of several may be at fault, they are sent once more alone.
+refused are dropped and counted by reason; where a part may be at fault, or all of it too large, its records are sent
+once more alone, and the request of one record in halves.
 
 At least once: what was answered but not yet noted in the cursor when the process was killed is sent again.
 """
@@ -40,6 +41,8 @@ READY_POLL_S: Final = 0.5
 STOP_MARGIN_S: Final = 0.3
 MOST_REFUSED_ALONE: Final = 8
 """Of records that were refused together so many are tried alone; where all of them are refused, so is the rest."""
+MOST_DIVISIONS: Final = 32
+"""So often one record's request is divided: enough for one bad span of 100,000, or 64 MiB for a limit of 4 MiB."""
 MOST_FAILURES: Final = 5
 """So often it is tried to make a request of records; a failure may come from elsewhere and pass."""
 
@@ -98,6 +101,8 @@ class Forwarder:
         self._is_stopped = False
         self._deadline = 0.0
         self._failures = 0
+        self._tries_parts = True
+        self._taken = 0
         sender_for(destination).close()  # certificates that cannot be used are told now
 
     def start(self) -> None:
@@ -167,26 +172,54 @@ class Forwarder:
         except Exception as error:  # noqa: BLE001 - a record that nobody foresaw must not hold up those behind it
             return self._unprepared(delivery, batch, describe(error))
         self._failures = 0
-        if prepared is None:
-            return _Step.NOT_READY
+        return _Step.NOT_READY if prepared is None else self._deliver(delivery, prepared)
+
+    def _deliver(self, delivery: Delivery, prepared: Prepared) -> _Step:
         answer = delivery.send(prepared.outgoing)
         if answer is None:
             return _Step.IDLE
-        if isinstance(answer, Refused) and answer.in_parts and len(prepared.batch.pieces) > 1:
+        if isinstance(answer, Taken) or not (answer.in_parts and self._tries_parts):
+            return self._settle(prepared, answer)
+        self._tries_parts = False  # until something is taken: a backend that refuses everything is not asked for more
+        if len(prepared.batch.pieces) > 1:
             return self._send_parts(delivery, prepared.batch, answer)
-        return self._settle(prepared, answer)
+        return self._send_divided(delivery, prepared, answer)
+
+    def _send_divided(self, delivery: Delivery, prepared: Prepared, refused: Refused) -> _Step:
+        """One record's request in halves, and these again: it was too large for this backend, or a span is at fault.
+
+        Where the end is asked for in between, all of it is sent again at the next start.
+        """
+        pending, divisions = [*prepared.outgoing.halves()], 1
+        if not pending:
+            return self._settle(prepared, refused)
+        while pending:
+            part = pending.pop()
+            answer = delivery.send(part)
+            if answer is None:
+                return _Step.IDLE
+            is_divided = isinstance(answer, Refused) and answer.in_parts and divisions < MOST_DIVISIONS
+            halves = part.halves() if is_divided else ()
+            if halves:
+                divisions += 1
+                pending += halves
+            else:
+                self._count(part, answer)
+        return self._settled(prepared)
 
     def _send_parts(self, delivery: Delivery, batch: Batch, refused: Refused) -> _Step:
         """Each record by itself; where the first are refused too, the rest is not tried."""
-        refused_so_far = 0
+        taken_before = self._taken
         for number, piece in enumerate(batch.pieces):
+            is_hopeless = number >= MOST_REFUSED_ALONE and self._taken == taken_before
+            if is_hopeless:
+                self._tries_parts = False
+                rest = self._preparing.prepare(batch.of(batch.pieces[number:]))
+                return self._settle(rest, refused) if rest else _Step.NOT_READY
+            self._tries_parts = True  # of this record as well
             step = self._send(delivery, batch.of([piece]))
             if step not in _GOES_ON:
                 return step
-            refused_so_far += step is _Step.REFUSED
-            if number + 1 == refused_so_far == MOST_REFUSED_ALONE:
-                rest = self._preparing.prepare(batch.of(batch.pieces[number + 1 :]))
-                return self._settle(rest, refused) if rest else _Step.NOT_READY
         return _Step.SENT_MUCH
 
     def _unprepared(self, delivery: Delivery, batch: Batch, why: str) -> _Step:
@@ -204,20 +237,25 @@ class Forwarder:
 
     def _settle(self, prepared: Prepared, answer: Taken | Refused) -> _Step:
         """A request was answered for good."""
-        outgoing = prepared.outgoing
+        self._count(prepared.outgoing, answer)
+        step = self._settled(prepared)
+        return _Step.REFUSED if isinstance(answer, Refused) else step
+
+    def _count(self, outgoing: Outgoing, answer: Taken | Refused) -> None:
         if isinstance(answer, Refused):
             self._telling.dropped(answer.reason, outgoing.items, answer.why)
-        else:
-            rejected = min(answer.rejected, outgoing.items)
-            self._telling.taken(outgoing.items - rejected)
-            self._telling.dropped("rejected", rejected, answer.message or "the backend rejected them")
-        for reason, number in outgoing.unsendable.items():
+            return
+        self._tries_parts, self._taken = True, self._taken + 1
+        rejected = min(answer.rejected, outgoing.items)
+        self._telling.taken(outgoing.items - rejected)
+        self._telling.dropped("rejected", rejected, answer.message or "the backend rejected them")
+
+    def _settled(self, prepared: Prepared) -> _Step:
+        for reason, number in prepared.outgoing.unsendable.items():
             self._telling.dropped(f"unsendable_{reason}", number, "they cannot be written as protobuf")
         self._try(partial(self._preparing.answered, prepared))
         self._done(prepared.batch)
-        if isinstance(answer, Refused):
-            return _Step.REFUSED
-        return _Step.SENT_MUCH if len(outgoing.body) >= SMALL_BYTES else _Step.SENT_LITTLE
+        return _Step.SENT_MUCH if len(prepared.outgoing.body) >= SMALL_BYTES else _Step.SENT_LITTLE
 
     def _done(self, batch: Batch) -> None:
         self._progress.move(batch.places)

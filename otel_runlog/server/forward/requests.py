@@ -17,6 +17,7 @@ from otel_runlog.otlp.protowire import sub_messages
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.server.forward.batches import REQUEST_BYTES, Batch, fitting
 from otel_runlog.server.forward.log_requests import encode_logs
+from otel_runlog.server.forward.span_wire import items_between
 
 _DROP_EVENT = EVENT.encode()
 
@@ -29,6 +30,20 @@ class Outgoing(msgspec.Struct, frozen=True):
     body: bytes
     items: int
     unsendable: dict[str, int] = {}
+
+    def halves(self) -> tuple[Outgoing, ...]:
+        """Two requests in protobuf, each with half the items; none where it cannot be divided."""
+        if self.items <= 1:
+            return ()
+        body = self.body
+        if self.encoding is Encoding.JSON:
+            body = as_protobuf(Record(self.signal, self.encoding, 0, 0, body), {})
+        middle = self.items // 2
+        try:
+            bodies = items_between(body, 0, middle), items_between(body, middle, self.items)
+        except OtlpError:
+            return ()
+        return tuple(Outgoing(self.signal, Encoding.PROTOBUF, half, count_items(half)) for half in bodies)
 
 
 class Prepared(msgspec.Struct, frozen=True):

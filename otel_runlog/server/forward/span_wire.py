@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import struct
 from collections.abc import Iterator
 from typing import Final, TypeAlias
@@ -14,7 +15,7 @@ from otel_runlog.store.forwarding import SpanKey
 Added: TypeAlias = dict[str, str | int | float]
 """Attributes that are added to a span."""
 _PATH: Final = (1, 2, 2)
-"""resource_spans, scope_spans, spans: where a span stands in a request."""
+"""resource_spans, scope_spans, spans: where a span stands in a request, and a log record too."""
 _TRACE_ID, _SPAN_ID, _START, _ATTRIBUTES = 1, 2, 7, 9
 _KEY: Final = 1
 MAX_CACHED: Final = 4096
@@ -40,6 +41,32 @@ def with_attributes(body: bytes, added: Iterator[Added]) -> bytes:
         OtlpError: the body is no request.
     """
     return _changed(body, 0, len(body), 0, added)
+
+
+def items_between(body: bytes, low: int, high: int) -> bytes:
+    """The request with its spans or log records from number `low` up to `high` alone, what is around them as it was.
+
+    Raises:
+        OtlpError: the body is no request.
+    """
+    return _kept(body, (0, len(body)), 0, itertools.count(), range(low, high)) or b""
+
+
+def _kept(body: bytes, within: tuple[int, int], depth: int, numbers: Iterator[int], kept: range) -> bytes | None:
+    parts, copied, is_empty = [], within[0], True
+    for number, wire_type, start, stop in fields(body, *within):
+        part: bytes | None = body[copied:stop]
+        if (number, wire_type) == (_PATH[depth], BYTES):
+            if depth < len(_PATH) - 1:
+                content = _kept(body, (start, stop), depth + 1, numbers, kept)
+                part = None if content is None else field(number, content)
+            elif next(numbers) not in kept:
+                part = None
+            is_empty = is_empty and part is None
+        if part is not None:
+            parts.append(part)
+        copied = stop
+    return None if is_empty else b"".join(parts)
 
 
 def _changed(body: bytes, at: int, end: int, depth: int, added: Iterator[Added]) -> bytes:
