@@ -17,6 +17,8 @@ import msgspec
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.logs.v1 import logs_pb2
+from opentelemetry.proto.trace.v1 import trace_pb2
 
 from otel_runlog.errors import OtlpError
 from otel_runlog.otlp import from_json, from_protobuf, items
@@ -42,10 +44,11 @@ FIELDS_PER_ITEM: Final = 8
 _NAMES: Final = {Signal.TRACES: "Span", Signal.LOGS: "LogRecord"}
 _NOUNS: Final = {Signal.TRACES: "spans", Signal.LOGS: "log records"}
 _ATTRIBUTES: Final = {Signal.TRACES: 9 << 3 | BYTES, Signal.LOGS: 6 << 3 | BYTES}
-_KINDS: Final[dict[Signal, type[Message]]] = {
-    Signal.TRACES: ExportTraceServiceRequest,
-    Signal.LOGS: ExportLogsServiceRequest,
+_KINDS: Final[dict[Signal, tuple[type[Message], type[Message]]]] = {
+    Signal.TRACES: (ExportTraceServiceRequest, trace_pb2.Span),
+    Signal.LOGS: (ExportLogsServiceRequest, logs_pb2.LogRecord),
 }
+_PARSED_WHOLE_BYTES: Final = 4 << 20
 _FIELD_0: Final = 7
 """The largest key of field number 0, which no message has."""
 _SPAN_ID_AT: Final = 2 + TRACE_ID_BYTES
@@ -107,7 +110,7 @@ def _scan_protobuf(body: bytes, signal: Signal, limits: ScanLimits) -> Scanned:
     faults = [_id_fault(body, at, end) for at, end, _ in found] if signal is Signal.TRACES else []
     if all(faults):  # nothing of another signal has ids where a span has them
         _check_signal(body, signal)
-    if long or not _parses(body, signal):
+    if long or not _parses(body, found, signal):
         return _decoded(body, signal, Encoding.PROTOBUF)
     return Scanned(len(found), dict(Counter(fault for fault in faults if fault)))
 
@@ -249,10 +252,15 @@ def _walk(body: bytes, part: _Part, parts: list[_Part], most_fields: int) -> int
     return found
 
 
-def _parses(body: bytes, signal: Signal) -> bool:
-    """Whether protobuf's parser takes the whole request, and with it each of its items."""
+def _parses(body: bytes, parts: list[_Part], signal: Signal) -> bool:
+    """Whether protobuf's parser takes every item: all at once, or one by one where that would double a large body."""
+    request, item = _KINDS[signal]
     try:
-        _KINDS[signal].FromString(body)
+        if len(body) <= _PARSED_WHOLE_BYTES:
+            request.FromString(body)
+        else:
+            for at, end, _ in parts:
+                item.FromString(body[at:end])
     except DecodeError:
         return False
     return True

@@ -19,9 +19,14 @@ class Budget:
 
     Args:
         memory_bytes: what the whole process may take.
+
+    Attributes:
+        memory_bytes: as given.
+        limit_bytes: the part of it that is for requests.
     """
 
     def __init__(self, memory_bytes: int) -> None:
+        self.memory_bytes = memory_bytes
         self.limit_bytes = memory_bytes // PART_OF_MEMORY
         self._used_bytes = 0
         self._lock = threading.Lock()

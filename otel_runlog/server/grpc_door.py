@@ -3,12 +3,13 @@
 A generated servicer answers a message it cannot parse with INTERNAL, which no exporter tries again, so the whole batch
 is lost for one bad span; here bytes come in and bytes go out. The methods are registered as client-streaming, which is
 the same on the wire, because only then does the handler run before the message is read: it can wait for its turn to
-read, so that no more than `readers` messages of the largest size are on their way at once, and a call whose message
-does not come can be ended. Compression (gzip, deflate) and the limit on its outcome are grpc's.
+read, so that no more than `readers` messages of the largest size come in at once, and a call whose message does not
+come can be ended. Compression (gzip, deflate) and the limit on its outcome are grpc's.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -24,7 +25,7 @@ from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.server.answers import CODES, Answer, Outcome, RefusedError, export_response, trailers
 from otel_runlog.server.budget import Budget
 from otel_runlog.server.guard import Guard
-from otel_runlog.server.intake import Intake
+from otel_runlog.server.intake import LARGE_BODY_BYTES, Intake
 from otel_runlog.server.listening import listening_sockets
 from otel_runlog.server.otlp_routes import NO_METRICS
 from otel_runlog.server_config import host_and_port
@@ -37,10 +38,17 @@ METRICS: Final = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Expor
 THREADS: Final = 16
 MOST_WAITING: Final = 256
 STREAMS_PER_CONNECTION: Final = 256
+LOOKAHEAD_BYTES: Final = 1 << 20
+"""Of a message that is not read yet: as much as a connection of 80 Mbit/s and 100 ms has on its way."""
 READ_WAIT_S: Final = 5.0
 """Half of what exporters give the whole."""
-MESSAGE_TIMEOUT_S: Final = 30.0
-_LOOK_EVERY_S: Final = 1.0
+MESSAGE_TIMEOUT_S: Final = 10.0
+"""As long as exporters give the whole."""
+MEMORY_PER_READ_BYTE: Final = 8
+"""A message is in memory three times while grpc hands it over, and those that were read before it are there too."""
+SLOW_READ_S: Final = 1.0
+_LOOK_EVERY_S: Final = 0.25
+_MORE_TO_STOP_S: Final = 1.0
 
 logger = logging.getLogger("otel_runlog")
 
@@ -54,8 +62,7 @@ class GrpcDoor:
         guard: who may ask.
         budget: memory for requests.
         max_request_bytes: the largest message, decompressed.
-        readers: messages that are read at once. With the largest message each may take twice its size in grpc and
-            Python, so the default of 4 keeps them below 512 MiB.
+        readers: messages that are read at once; None is as many of the largest as the memory has room for.
         threads: so many calls wait for one fdatasync together.
         most_waiting: calls that have no thread yet; more are told to come again, before their message is read.
         handlers: other services on the same port.
@@ -71,7 +78,7 @@ class GrpcDoor:
         budget: Budget,
         *,
         max_request_bytes: int = 64 << 20,
-        readers: int = 4,
+        readers: int | None = None,
         threads: int = THREADS,
         most_waiting: int = MOST_WAITING,
         handlers: Sequence[grpc.GenericRpcHandler] = (),
@@ -81,7 +88,8 @@ class GrpcDoor:
         self._bind = bind
         self._pool = _CountingPool(threads, most_waiting)
         self._refusing = ThreadPoolExecutor(1, "otel-runlog-grpc-refusing")
-        self._reading = _Reading(readers, read_wait_s, message_timeout_s)
+        most_readers = max(1, budget.memory_bytes // (MEMORY_PER_READ_BYTE * max_request_bytes))
+        self._reading = _Reading(readers or most_readers, read_wait_s, message_timeout_s)
         otlp = _OtlpHandler(_Taking(intake, guard, budget, self._reading), self._pool, self._refusing)
         self._server = grpc.server(self._pool, handlers=(otlp, *handlers), options=_options(max_request_bytes))
 
@@ -102,7 +110,7 @@ class GrpcDoor:
 
     def stop(self, timeout_s: float) -> bool:
         """Take no more calls, answer those that are there, and end; False where that took longer than `timeout_s`."""
-        ended: bool = self._server.stop(timeout_s).wait(timeout_s + _LOOK_EVERY_S)
+        ended: bool = self._server.stop(timeout_s).wait(timeout_s + _MORE_TO_STOP_S)
         self._reading.stop()
         self._pool.shutdown(wait=False)
         self._refusing.shutdown(wait=False)
@@ -120,6 +128,8 @@ def _options(max_request_bytes: int) -> list[tuple[str, int]]:
         ("grpc.max_receive_message_length", max_request_bytes),  # 4 MiB by default
         ("grpc.so_reuseport", 0),  # a second server must not share the port
         ("grpc.max_concurrent_streams", STREAMS_PER_CONNECTION),  # of a connection; more wait at the client
+        ("grpc.http2.bdp_probe", 0),  # else so much more is taken in of messages that are not read yet
+        ("grpc.http2.lookahead_bytes", LOOKAHEAD_BYTES),
         ("grpc.keepalive_time_ms", 60_000),  # finds clients that went away without a word
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
@@ -151,16 +161,30 @@ class _CountingPool(ThreadPoolExecutor):
         return function(*args, **kwargs)
 
 
+class _Read:
+    """A message on its way."""
+
+    def __init__(self, context: grpc.ServicerContext) -> None:
+        self.context = context
+        self.began_s = time.monotonic()
+        self.has_turn = True
+
+
 class _Reading:
-    """Turns to read a message, and an end to those whose message does not come."""
+    """Turns to read a message, and an end to those whose message does not come.
+
+    A message that comes slowly gives its turn back after a second: it cannot take much memory soon, and nobody is to
+    wait for it.
+    """
 
     def __init__(self, readers: int, wait_s: float, timeout_s: float) -> None:
         self._turns = threading.BoundedSemaphore(readers)
         self._wait_s = wait_s
         self._timeout_s = timeout_s
-        self._since: dict[grpc.ServicerContext, float] = {}
+        self._reads: set[_Read] = set()
+        self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._end_late_ones, name="otel-runlog-grpc-late", daemon=True)
+        self._thread = threading.Thread(target=self._look_after, name="otel-runlog-grpc-slow", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -168,8 +192,9 @@ class _Reading:
     def stop(self) -> None:
         self._ended.set()
 
-    def read(self, messages: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
-        """The call's message.
+    @contextlib.contextmanager
+    def message(self, messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+        """The call's message; a large one keeps its turn as long as it is used.
 
         Raises:
             RefusedError: UNAVAILABLE, it was not its turn in time; MALFORMED, it has none.
@@ -177,21 +202,38 @@ class _Reading:
         """
         if not self._turns.acquire(timeout=self._wait_s):
             raise RefusedError(Outcome.UNAVAILABLE, "too many requests are being read: try again in a moment")
-        self._since[context] = time.monotonic()
+        one = _Read(context)
+        self._reads.add(one)
+        try:
+            body = self._next(messages, one)
+            if len(body) <= LARGE_BODY_BYTES:
+                self._give_back(one)
+            yield body
+        finally:
+            self._give_back(one)
+
+    def _next(self, messages: Iterator[bytes], one: _Read) -> bytes:
         try:
             return next(messages)
         except StopIteration:
             raise RefusedError(Outcome.MALFORMED, "the call has no message") from None
         finally:
-            del self._since[context]
+            self._reads.discard(one)
+
+    def _give_back(self, one: _Read) -> None:
+        with self._lock:
+            had_turn, one.has_turn = one.has_turn, False
+        if had_turn:
             self._turns.release()
 
-    def _end_late_ones(self) -> None:
-        while not self._ended.wait(min(_LOOK_EVERY_S, self._timeout_s / 4)):
-            latest = time.monotonic() - self._timeout_s
-            for context, since in list(self._since.items()):
-                if since < latest:
-                    context.cancel()
+    def _look_after(self) -> None:
+        while not self._ended.wait(_LOOK_EVERY_S):
+            now_s = time.monotonic()
+            for one in list(self._reads):
+                if now_s - one.began_s > SLOW_READ_S:
+                    self._give_back(one)
+                if now_s - one.began_s > self._timeout_s:
+                    one.context.cancel()
 
 
 class _Taking:
@@ -213,8 +255,7 @@ class _Taking:
     def _answer(self, signal: Signal, messages: Iterator[bytes], context: grpc.ServicerContext) -> Answer:
         try:
             self._guard.check_metadata(context.invocation_metadata())
-            body = self._reading.read(messages, context)
-            with self._budget.lease() as lease:
+            with self._reading.message(messages, context) as body, self._budget.lease() as lease:
                 lease.grow(len(body))
                 return self._intake.take(signal, Encoding.PROTOBUF, body, "grpc")
         except RefusedError as refused:

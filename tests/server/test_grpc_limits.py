@@ -56,6 +56,17 @@ def test_who_gets_no_turn_to_read_is_told_to_come_again(tmp_path: Path) -> None:
         assert hanging.result() == b""
 
 
+@pytest.mark.fault(30)
+def test_a_slow_message_gives_its_turn_back(tmp_path: Path) -> None:
+    released = threading.Event()
+    with doors(tmp_path, grpc_options={"readers": 1}) as served, served.channel() as channel:
+        slow = [channel.stream_unary(TRACE_METHOD).future(never(released)) for _ in range(2)]
+        time.sleep(0.1)  # they are there
+        assert served.call(request_of(span())) == b""
+        released.set()
+        assert [one.result() for one in slow] == [b"", b""]
+
+
 @pytest.mark.fault(29)
 def test_calls_beyond_those_that_may_wait_are_told_to_come_again(tmp_path: Path) -> None:
     gate, options = Gate(), {"threads": 2, "most_waiting": 2}
@@ -98,7 +109,8 @@ class Gate:
 @pytest.mark.fault(29)
 def test_messages_beyond_the_budget_are_told_to_come_again(tmp_path: Path) -> None:
     gate = Gate()
-    with doors(tmp_path, journal=gate, memory_bytes=64 * MIB, max_bytes=8 * MIB) as served, served.channel() as channel:
+    how = {"memory_bytes": 64 * MIB, "max_bytes": 8 * MIB, "grpc_options": {"readers": 2}}
+    with doors(tmp_path, journal=gate, **how) as served, served.channel() as channel:
         call = channel.unary_unary(TRACE_METHOD)
         body = request_of(span(name="x" * (8 * MIB - 100)))
         first = call.future(body, timeout=30)
