@@ -1,5 +1,6 @@
 """Spans go on with their run, kind, tokens and cost once their run is closed, or with what is known after a while."""
 
+import json
 import time
 from collections import Counter
 
@@ -10,10 +11,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from otel_runlog.journal import JournalWriter, cursors, journal_folder, segments
 from otel_runlog.loader import Loader
+from otel_runlog.model import LogRecord
 from otel_runlog.otlp.decode import read_traces
 from otel_runlog.otlp.export import encode_spans
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.server.forward import cursor_names, forwarder, forwarders_for
+from otel_runlog.server.forward.log_requests import encode_logs
 from otel_runlog.server.forward.span_wire import span_keys, with_attributes
 from otel_runlog.server.turns import StoreTurns
 from otel_runlog.store.reader import StoreReader
@@ -274,6 +277,46 @@ def test_killed_after_the_answer_and_before_the_note_a_run_is_told_again_with_th
     assert len(set(finished(s))) == 1
     told = [span for r in s.backend.kept for span in read(r) if span.name == "runlog.run"]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
+def test_a_log_record_that_changes_a_run_has_it_told_again(setup, encoding):
+    """A model call without usage, and the record that has it, which comes later."""
+    s = setup(enrich=False, runs="spans", signals=("traces",))
+    trace = TraceBuilder("told late")
+    root = trace.agent("planner")
+    call = trace.chat("gpt-4o-mini", parent=root)
+    append(s.writer, trace.spans)
+    s.load()
+    assert s.backend.wait_for(lambda: len(finished(s)) == 1)
+    usage = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 3}
+    record = LogRecord(
+        time_ns=call.ended_ns,
+        trace_id=call.trace_id,
+        span_id=call.span_id,
+        event_name="gen_ai.client.inference.operation.details",
+        attributes=usage,
+    )
+    body = encode_logs([record]) if encoding is Encoding.PROTOBUF else json_of(record)
+    s.writer.append(Signal.LOGS, encoding, time.time_ns(), body)
+    s.load()
+    assert s.backend.wait_for(lambda: len(finished(s)) == 2)
+    assert [version for _, version in finished(s)] == [1, 2]
+
+
+def json_of(record):
+    pairs = [
+        {"key": k, "value": {"stringValue" if isinstance(v, str) else "intValue": v}}
+        for k, v in record.attributes.items()
+    ]
+    told = {
+        "timeUnixNano": str(record.time_ns),
+        "traceId": record.trace_id,
+        "spanId": record.span_id,
+        "eventName": record.event_name,
+        "attributes": pairs,
+    }
+    return json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [told]}]}]}).encode()
 
 
 def test_a_segment_waits_for_the_runs_too(setup):

@@ -25,8 +25,8 @@ from otel_runlog.journal.layout import Record
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.server.forward.batches import Batch, Piece, fitting
 from otel_runlog.server.forward.reading import ReadTurns, first_of, loaded_pieces, store_of
-from otel_runlog.server.forward.requests import AsReceived, Outgoing, Prepared, as_protobuf, count_items
-from otel_runlog.server.forward.span_wire import Added, span_keys, with_attributes
+from otel_runlog.server.forward.requests import AsReceived, Outgoing, Prepared, as_protobuf
+from otel_runlog.server.forward.span_wire import Added, count_items, span_keys, with_attributes
 from otel_runlog.store.forwarding import SpanKey, SpanStep
 
 RUN_ID: Final = "runlog.run.id"

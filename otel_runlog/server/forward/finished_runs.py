@@ -24,7 +24,6 @@ from typing import Final
 import msgspec
 
 from otel_runlog.config import RunsForm
-from otel_runlog.drop_event import EVENT as DROP_EVENT
 from otel_runlog.errors import JournalError, OtlpError, StoreError
 from otel_runlog.journal.cursors import FOLDER, TOLD_SUFFIX, check_name, replace_file
 from otel_runlog.journal.layout import Record
@@ -36,7 +35,7 @@ from otel_runlog.server.forward.batches import Batch
 from otel_runlog.server.forward.log_requests import encode_logs
 from otel_runlog.server.forward.reading import ReadTurns, first_of, loaded_pieces, store_of
 from otel_runlog.server.forward.requests import Outgoing, Prepared
-from otel_runlog.server.forward.span_wire import span_keys
+from otel_runlog.server.forward.span_wire import log_traces, span_keys
 from otel_runlog.store.forwarding import ClosedRun
 
 EVENT: Final = "runlog.run"
@@ -156,8 +155,9 @@ def _keys_of(record: Record) -> list[tuple[str, int]]:
             if record.encoding is Encoding.PROTOBUF:
                 return [(trace_id, started_ns) for trace_id, _, started_ns in span_keys(record.body)]
             return [(s.trace_id, s.started_ns or 0) for s in read_traces(record.body, record.encoding).spans]
-        logs = read_logs(record.body, record.encoding).records
-        return [(log.trace_id, 0) for log in logs if log.trace_id and log.event_name != DROP_EVENT]
+        if record.encoding is Encoding.PROTOBUF:
+            return [(trace_id, 0) for trace_id in log_traces(record.body)]
+        return [(log.trace_id, 0) for log in read_logs(record.body, record.encoding).records if log.trace_id]
     except OtlpError:
         return []
 

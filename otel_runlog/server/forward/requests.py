@@ -13,11 +13,10 @@ from otel_runlog.errors import OtlpError
 from otel_runlog.journal.layout import Record
 from otel_runlog.otlp.decode import read_logs, read_traces
 from otel_runlog.otlp.export import encode_spans
-from otel_runlog.otlp.protowire import sub_messages
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.server.forward.batches import REQUEST_BYTES, Batch, fitting
 from otel_runlog.server.forward.log_requests import encode_logs
-from otel_runlog.server.forward.span_wire import items_between
+from otel_runlog.server.forward.span_wire import count_items, items_between
 
 _DROP_EVENT = EVENT.encode()
 
@@ -131,18 +130,6 @@ def as_protobuf(record: Record, unsendable: dict[str, int]) -> bytes:
     for reason, number in rejected.items():
         unsendable[reason] = unsendable.get(reason, 0) + number
     return body
-
-
-def count_items(body: bytes) -> int:
-    """How many spans or log records a request in protobuf holds: they stand at the same places. 1 where it is none."""
-    found = 0
-    try:
-        for block_at, block_end in sub_messages(body, 0, len(body), 1):
-            for scope_at, scope_end in sub_messages(body, block_at, block_end, 2):
-                found += sum(1 for _ in sub_messages(body, scope_at, scope_end, 2))
-    except OtlpError:
-        return max(found, 1)
-    return found
 
 
 def _count_json(record: Record) -> int:

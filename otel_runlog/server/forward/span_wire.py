@@ -1,4 +1,4 @@
-"""The spans in a request in protobuf, by their bytes: which they are, and the same request with more attributes."""
+"""The spans and log records in a request in protobuf, by their bytes: which they are, fewer of them, more on them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
+from otel_runlog.errors import OtlpError
 from otel_runlog.otlp.protowire import BYTES, FIXED64, fields, sub_messages
 from otel_runlog.server.forward.wire_values import field, key_value
 from otel_runlog.store.forwarding import SpanKey
@@ -17,6 +18,7 @@ Added: TypeAlias = dict[str, str | int | float]
 _PATH: Final = (1, 2, 2)
 """resource_spans, scope_spans, spans: where a span stands in a request, and a log record too."""
 _TRACE_ID, _SPAN_ID, _START, _ATTRIBUTES = 1, 2, 7, 9
+_LOG_TRACE_ID: Final = 9
 _KEY: Final = 1
 MAX_CACHED: Final = 4096
 _FIXED64: Final = struct.Struct("<Q")
@@ -28,10 +30,36 @@ def span_keys(body: bytes) -> Iterator[SpanKey]:
     Raises:
         OtlpError: the body is no request.
     """
+    for at, end in _items(body):
+        yield _key_of(body, at, end)
+
+
+def log_traces(body: bytes) -> set[str]:
+    """The traces that the log records of a request name.
+
+    Raises:
+        OtlpError: the body is no request.
+    """
+    named = (body[start:end] for item in _items(body) for start, end in sub_messages(body, *item, _LOG_TRACE_ID))
+    return {trace_id.hex() for trace_id in named if trace_id}
+
+
+def count_items(body: bytes) -> int:
+    """How many spans or log records a request holds; 1 at least of what is none."""
+    found = 0
+    try:
+        for _ in _items(body):
+            found += 1
+    except OtlpError:
+        return max(found, 1)
+    return found
+
+
+def _items(body: bytes) -> Iterator[tuple[int, int]]:
+    """Where spans, or log records, begin and end."""
     for block_at, block_end in sub_messages(body, 0, len(body), _PATH[0]):
         for scope_at, scope_end in sub_messages(body, block_at, block_end, _PATH[1]):
-            for at, end in sub_messages(body, scope_at, scope_end, _PATH[2]):
-                yield _key_of(body, at, end)
+            yield from sub_messages(body, scope_at, scope_end, _PATH[2])
 
 
 def with_attributes(body: bytes, added: Iterator[Added]) -> bytes:
