@@ -64,7 +64,7 @@ def load(folder: Path, name: str) -> Cursor | None:
     """The cursor of a destination; None where it has none yet.
 
     Raises:
-        JournalError: it cannot be read; the segments are held until it is removed.
+        JournalError: it cannot be read. Until a forwarder replaces it, or it is removed, it holds all segments.
     """
     path = _path(folder, name)
     try:
@@ -73,7 +73,7 @@ def load(folder: Path, name: str) -> Cursor | None:
         return None
     except (OSError, msgspec.DecodeError) as error:
         raise JournalError(
-            f"cannot read the cursor {path}: {error}; remove it to have the journal sent from its beginning"
+            f"cannot read the cursor {path}, so all of the journal is yet to be sent: {error}"
         ) from error
 
 

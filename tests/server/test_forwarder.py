@@ -18,7 +18,7 @@ from otel_runlog.model import LogRecord, Scope
 from otel_runlog.otlp.decode import read_traces
 from otel_runlog.otlp.export import encode_spans
 from otel_runlog.otlp.wire import Encoding, Signal
-from otel_runlog.server.forward import Forwarder, pause, requests
+from otel_runlog.server.forward import Forwarder, cursor_names, pause, requests
 from otel_runlog.server.forward import forwarder as forwarder_module
 from otel_runlog.server.forward.forwarder import MOST_DIVISIONS, MOST_REFUSED_ALONE
 from otel_runlog.server.forward.log_requests import encode_logs
@@ -551,6 +551,16 @@ def test_targets_that_are_none_are_refused_before_anything_starts(folder, url, w
     with pytest.raises(ConfigError, match=wrong) as error:
         Forwarder(folder, destination(url), Counted())
     assert "secret" not in str(error.value)
+
+
+def test_every_destination_has_cursors_of_its_own():
+    twice = [destination("http://host:4318/a"), destination("http://host:4318/b")]
+    with pytest.raises(ConfigError, match="'there'"):
+        cursor_names(twice)
+    with pytest.raises(ConfigError, match=r"'there\.runs'"):
+        cursor_names([destination("grpc://host", runs="logs"), destination("grpc://host", name="there.runs")])
+    unnamed = [destination("grpc://host", name=""), destination("http://[::1]:4318", name="", runs="spans")]
+    assert cursor_names(unnamed) == ["host", "::1:4318", "::1:4318.runs"]
 
 
 @pytest.mark.parametrize(

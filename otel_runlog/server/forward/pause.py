@@ -53,14 +53,13 @@ class Backoff:
     A backend's own hint is the least; retries go on for as long as the journal keeps the records.
     """
 
-    def __init__(self, longest_s: float = LONGEST_RETRY_S, chance: Callable[[], float] = random.random) -> None:
-        self._longest_s = longest_s
+    def __init__(self, chance: Callable[[], float] = random.random) -> None:
         self._chance = chance
         self._tries = 0
 
     def next_s(self, hint_s: float | None = None) -> float:
         """Seconds until the next try."""
-        grown_s = min(FIRST_RETRY_S * 2.0**self._tries, self._longest_s)
+        grown_s = min(FIRST_RETRY_S * 2.0**self._tries, LONGEST_RETRY_S)
         self._tries = min(self._tries + 1, _MOST_DOUBLINGS)
         jittered_s = grown_s * (0.5 + self._chance() / 2)
         return jittered_s if hint_s is None else max(hint_s * (1.0 + self._chance() / 10), jittered_s)
