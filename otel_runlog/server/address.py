@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import secrets
+import stat
 import time
 from pathlib import Path
 from typing import Final, Self
@@ -23,6 +25,8 @@ ADDRESS_FILE: Final = "server.json"
 LOCK_FILE: Final = "server.lock"
 _TRIES, _RETRY_S = 20, 0.05  # whoever asks whether a server lives holds the lock for a moment
 _TOKEN_BYTES: Final = 32
+
+logger = logging.getLogger("otel_runlog")
 
 
 class ServerAddress(msgspec.Struct, frozen=True):
@@ -134,11 +138,18 @@ def token_of(file: Path) -> str:
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
     except FileExistsError:
+        _tell_if_open(file)
         return read_token(file)
     except OSError as error:
         raise ConfigError(f"cannot make the token file {file}: {error.strerror or error}") from error
     _fill(fd, new_token().encode() + b"\n")
     return read_token(file)
+
+
+def _tell_if_open(file: Path) -> None:
+    with contextlib.suppress(OSError):
+        if (mode := stat.S_IMODE(file.stat().st_mode)) & 0o077:
+            logger.warning("others may read the token file %s (mode %04o): chmod 600 it", file, mode)
 
 
 def _try_lock(fd: int, kind: int) -> bool:

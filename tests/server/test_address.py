@@ -117,6 +117,15 @@ def test_the_first_line_of_a_token_file_is_the_token(tmp_path, db):
     assert ServerAddress("", "", str(db), 1, token_file=str(file)).secret() == "s3cret"
 
 
+def test_a_token_file_that_others_may_read_is_told(tmp_path, caplog):
+    file = tmp_path / "token"
+    token_of(file)
+    assert caplog.messages == []
+    file.chmod(0o644)
+    token_of(file)
+    assert caplog.messages == [f"others may read the token file {file} (mode 0644): chmod 600 it"]
+
+
 @pytest.mark.parametrize("content", [b"", b"\nsecond", "käse".encode()])
 def test_a_token_file_without_a_token_is_refused(tmp_path, content):
     file = tmp_path / "token"

@@ -22,7 +22,7 @@ from otel_runlog.errors import (
 )
 from otel_runlog.model import RunLogQuery
 from otel_runlog.server import query_pool, wire
-from otel_runlog.server.query_child import ChildLimits
+from otel_runlog.server.query_child import DATA_ASIDE_BYTES, NICENESS, RESERVED_BYTES, ChildLimits
 from otel_runlog.server.query_pool import FRESHNESS_WAIT_S, QueryPool, _Child
 from otel_runlog.server.questions import Form, Previews, Run, RunId, Runs, Sessions, Sql
 from otel_runlog.server.turns import StoreTurns
@@ -128,6 +128,22 @@ def peak_of(pid):
     except OSError:
         return 0
     return max((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM")), default=0)
+
+
+@pytest.mark.fault(41)
+def test_the_system_holds_the_process_to_its_limits(pool):
+    pool.ask(Sql("select 1"))
+    [child] = pool._idle
+    limits = {line[:25].strip(): line[25:].split()[:2] for line in child_file(child, "limits").splitlines()}
+    assert limits["Max file size"] == limits["Max core file size"] == ["0", "0"]
+    data, address_space = int(limits["Max data size"][1]), int(limits["Max address space"][1])
+    assert (data, address_space) == (MEMORY_BYTES - DATA_ASIDE_BYTES, MEMORY_BYTES + RESERVED_BYTES)
+    assert int(limits["Max cpu time"][0]) < 60
+    assert child_file(child, "stat").rpartition(")")[2].split()[16] == str(NICENESS)
+
+
+def child_file(child, name):
+    return Path(f"/proc/{child._process.pid}/{name}").read_text()
 
 
 @pytest.mark.fault(41)
