@@ -60,7 +60,7 @@ class QueryPool:
         self._count = count
         self._turns = turns
         self._load_pending = load_pending
-        self._slots = threading.BoundedSemaphore(concurrent)
+        self._slots = threading.Semaphore(concurrent)
         self._seats = threading.BoundedSemaphore(concurrent + MOST_WAITING)
         self._lock = threading.Lock()
         self._idle: list[_Child] = []
@@ -88,21 +88,28 @@ class QueryPool:
 
     def _ask(self, question: Question) -> bytes:
         with _held(self._seats, 0.0), _held(self._slots, self._limits.time_s):
+            self._require_open()
             deadline = time.monotonic() + self._limits.time_s
             self._load_pending(FRESHNESS_WAIT_S)
             with self._turns.reading(max(deadline - time.monotonic(), 0.0)):
                 return self._ask_child(question)
 
     def close(self) -> None:
-        """End all processes, also those that are answering."""
+        """End all processes, also those that are answering; whoever waits is told at once."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
             busy = list(self._busy)
+        self._turns.end_reading()
+        self._slots.release(MOST_WAITING)  # for those who wait for one, to be told
         for child in busy:
             child.end()  # whoever asked it takes it away
         for child in idle:
             child.kill()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise ServerBusyError("the server is ending: ask again when it is back")
 
     def _ask_child(self, question: Question) -> bytes:
         child = self._take()
@@ -131,8 +138,7 @@ class QueryPool:
 
     def _idle_one(self) -> _Child | None:
         with self._lock:
-            if self._is_closed:
-                raise ServerBusyError("the server is ending")
+            self._require_open()
             return self._idle.pop() if self._idle else None
 
     def _give_back(self, child: _Child, *, goes_on: bool) -> None:

@@ -35,6 +35,7 @@ class StoreTurns:
         self._waiting: deque[_Ticket] = deque()
         self._readers = 0
         self._is_written = False
+        self._reading_is_over = False
 
     @contextlib.contextmanager
     def writing(self, timeout_s: float = LONGEST_WAIT_S) -> Iterator[None]:
@@ -48,9 +49,15 @@ class StoreTurns:
 
     @contextlib.contextmanager
     def reading(self, timeout_s: float = LONGEST_WAIT_S) -> Iterator[None]:
-        """Have the store beside others that read. Errors as in `writing`."""
+        """Have the store beside others that read. Errors as in `writing`; also after `end_reading`."""
         with self._turn(_Ticket(writes=False), timeout_s):
             yield
+
+    def end_reading(self) -> None:
+        """Nobody waits to read any longer, or begins to: the server ends."""
+        with self._changed:
+            self._reading_is_over = True
+            self._changed.notify_all()
 
     @contextlib.contextmanager
     def _turn(self, ticket: _Ticket, timeout_s: float) -> Iterator[None]:
@@ -65,7 +72,11 @@ class StoreTurns:
         with self._changed:
             self._waiting.append(ticket)
             try:
-                if not self._changed.wait_for(lambda: self._is_next(ticket), max(deadline - time.monotonic(), 0.0)):
+                left_s = max(deadline - time.monotonic(), 0.0)
+                has_turn = self._changed.wait_for(lambda: self._is_next(ticket) or self._is_over(ticket), left_s)
+                if self._is_over(ticket):
+                    raise StoreLockedError("the server ends: ask again when it is back")
+                if not has_turn:
                     raise StoreLockedError(f"the store had no turn left within {timeout_s:g} s: ask again")
                 self._count(ticket, +1)
             finally:
@@ -80,6 +91,9 @@ class StoreTurns:
     def _is_next(self, ticket: _Ticket) -> bool:
         is_first = self._waiting[0] is ticket
         return is_first and not self._is_written and not (ticket.writes and self._readers)
+
+    def _is_over(self, ticket: _Ticket) -> bool:
+        return self._reading_is_over and not ticket.writes
 
     def _count(self, ticket: _Ticket, change: int) -> None:
         if ticket.writes:

@@ -23,7 +23,7 @@ from otel_runlog.errors import (
 from otel_runlog.model import RunLogQuery
 from otel_runlog.server import query_pool, wire
 from otel_runlog.server.query_child import DATA_ASIDE_BYTES, NICENESS, RESERVED_BYTES, ChildLimits
-from otel_runlog.server.query_pool import FRESHNESS_WAIT_S, QueryPool, _Child
+from otel_runlog.server.query_pool import FRESHNESS_WAIT_S, MOST_WAITING, QueryPool, _Child
 from otel_runlog.server.questions import Form, Previews, Run, RunId, Runs, Sessions, Sql
 from otel_runlog.server.turns import StoreTurns
 from otel_runlog.store.reader import StoreReader
@@ -37,14 +37,14 @@ def db(tmp_path_factory):
     return make_store(tmp_path_factory.mktemp("asked") / "runs.duckdb")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def turns():
     return StoreTurns()
 
 
 @pytest.fixture(scope="module")
-def pool(db, turns):
-    pool = QueryPool(ChildLimits(str(db), TIME_S, MEMORY_BYTES, answer_bytes=4 << 20), turns)
+def pool(db):
+    pool = QueryPool(ChildLimits(str(db), TIME_S, MEMORY_BYTES, answer_bytes=4 << 20), StoreTurns())
     pool.start()
     yield pool
     pool.close()
@@ -259,7 +259,8 @@ def test_a_store_held_by_another_process_is_told(db, turns):
     pool.close()
 
 
-def test_a_question_waits_for_a_turn_that_writes(pool, turns):
+def test_a_question_waits_for_a_turn_that_writes(pool):
+    turns = pool._turns
     with ThreadPoolExecutor(1) as threads:
         with turns.writing():
             answer = threads.submit(pool.ask, Sql("select 1"))
@@ -281,6 +282,19 @@ def test_more_questions_than_slots_wait_and_then_are_told(db, turns):
         with pytest.raises(StoreLockedError):
             first.result()
     pool.close()
+
+
+def test_whoever_waits_is_told_at_once_that_the_server_ends(db):
+    turns = StoreTurns()
+    pool = QueryPool(ChildLimits(str(db), time_s=100.0), turns, concurrent=1)
+    with ThreadPoolExecutor(2) as threads, turns.writing():
+        waiting = [threads.submit(pool.ask, Sql("select 1")) for _ in range(2)]
+        while pool._seats._value > MOST_WAITING - 1 or not turns._waiting:
+            pass
+        pool.close()
+        for asked in waiting:
+            with pytest.raises((ServerBusyError, StoreLockedError), match="end"):
+                asked.result(5)
 
 
 def test_what_is_pending_is_loaded_before_the_answer(db, turns):

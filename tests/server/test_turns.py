@@ -98,3 +98,23 @@ def test_a_turn_ends_with_an_error_too(turns):
         raise ZeroDivisionError
     with turns.writing(0.0):
         pass
+
+
+def test_who_waits_to_read_is_told_that_reading_is_over_and_writing_goes_on(turns):
+    with turns.writing():
+        told = []
+        thread = threading.Thread(target=lambda: told.append(refusal_of(turns)))
+        thread.start()
+        while not is_waited_for(turns, 1):
+            pass
+        turns.end_reading()
+        thread.join(SOON_S)
+        assert told == ["the server ends: ask again when it is back"]
+    with turns.writing(0.0):
+        pass
+
+
+def refusal_of(turns):
+    with pytest.raises(StoreLockedError) as refused, turns.reading():
+        pass
+    return str(refused.value)
