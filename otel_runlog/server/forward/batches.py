@@ -8,7 +8,7 @@ repeated fields). A processor in an agent's process writes a record a span, and 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -128,14 +128,16 @@ class _Gathering:
         self._kind_of = kind_of
         self._kind: Hashable = None
         self._lost: Counter[str] = Counter()
+        self._lost_before: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.room_bytes = max_bytes
 
     def take(self, segment: str, place: Place, read: SegmentRead) -> Place:
         """Take of what was read what belongs to the batch; returns the place behind it."""
         reached = place
         lost = {f"journal_{damage.kind}": damage.records_lost for damage in read.damage if damage.records_lost}
+        self._lost_before[segment].update(lost)
         for record in read.records:
-            if self.is_full or not self._takes(segment, record, lost):
+            if self.is_full or not self._takes(segment, record):
                 self.is_full = True
                 break
             reached = Place(record.end_offset, record.sequence + 1)
@@ -147,15 +149,15 @@ class _Gathering:
             self.batch.lost = dict(self._lost)
         return reached
 
-    def _takes(self, segment: str, record: Record, lost: dict[str, int]) -> bool:
-        """Whether there is room for it. What a read finds wrong comes with one record at most, and before it."""
+    def _takes(self, segment: str, record: Record) -> bool:
+        """Whether there is room for it. What was found wrong in its segment goes with the next record that is sent."""
         kind = self._kind_of(record)
         if kind is None:
             return True
         if self.batch.pieces and (kind != self._kind or len(record.body) > self.room_bytes):
             return False
         self._kind = kind
-        self.batch.pieces.append(Piece(segment, record, lost))
+        self.batch.pieces.append(Piece(segment, record, dict(self._lost_before.pop(segment, {}))))
         self.room_bytes -= len(record.body)
         self.is_full = self.room_bytes <= 0
         return True
