@@ -201,13 +201,16 @@ class DestinationConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     @property
     def label(self) -> str:
         """What it goes by: its name, else its host and port. Never what may be a secret in the URL."""
-        parts = urlsplit(self.url)
-        return self.name or (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+        return self.name or urlsplit(self.url).netloc.rpartition("@")[2]
 
     def validate(self) -> None:
         """Raises ConfigError where nothing could ever be sent there."""
-        parts = urlsplit(self.url)
-        if parts.scheme not in DESTINATION_SCHEMES or not parts.hostname:
+        try:
+            parts = urlsplit(self.url)
+            is_whole = parts.scheme in DESTINATION_SCHEMES and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # brackets or a port that are none
+            is_whole = False
+        if not is_whole:
             known = ", ".join(f"{scheme}://" for scheme in DESTINATION_SCHEMES)
             raise ConfigError(f"forward needs a URL with a host that begins with one of {known}, not {self.url!r}")
         if parts.username is not None:

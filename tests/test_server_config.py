@@ -54,6 +54,8 @@ def test_destinations_come_as_tables_urls_or_tables_in_an_option(tmp_path: Path)
         ("typo = 1", "unknown field `typo`"),
         ("[sql]\ntime = 1", "sql: unknown field `time`"),
         ('[[forward]]\nurl = "ftp://x"', "http://, https://, grpc://, grpcs://, not 'ftp://x'"),
+        ('[[forward]]\nurl = "http://x:port"', "not 'http://x:port'"),
+        ('[[forward]]\nurl = "http://[::1"', "not 'http://[::1'"),
         ('[[forward]]\nurl = "http://me:pw@x"', "the URL of x holds a user"),
         ('[[forward]]\nurl = "http://x"\ncert_file = "c.pem"', "x has only one of cert_file and key_file"),
         ('[[forward]]\nurl = "http://x"\n[[forward]]\nurl = "http://x"', "two destinations are called 'x'"),

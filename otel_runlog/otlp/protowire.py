@@ -161,7 +161,7 @@ def _signal_of_item(body: bytes, at: int, end: int) -> Signal | None:
     lengths = {number: stop - start for number, wire_type, start, stop in item if wire_type == BYTES}
     if (lengths.get(1), lengths.get(2)) == (_TRACE_ID_BYTES, _SPAN_ID_BYTES):
         return Signal.TRACES
-    return Signal.METRICS if present & _METRIC_DATA else None
+    return Signal.METRICS if present & _METRIC_DATA and (1, BYTES) in present else None  # a metric has a name
 
 
 def count_items(data: bytes, message: str, limit: int) -> int:

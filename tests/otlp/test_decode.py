@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.logs.v1 import logs_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from otel_runlog.errors import OtlpError
@@ -546,3 +547,11 @@ def test_a_bad_log_record_is_rejected_alone():
     body = field(1, field(2, field(2, b"\x10\x09") + field(2, b"\x0a\xff") + good))
     decoded = read_logs(body, Encoding.PROTOBUF)
     assert ([record.severity_number for record in decoded.records], decoded.rejected) == ([9, 0], {"undecodable": 1})
+
+
+def test_a_log_record_of_a_body_and_a_name_alone_is_no_metric() -> None:
+    record = logs_pb2.LogRecord(event_name="gemini_cli.user_prompt", body=AnyValue(string_value="hello"))
+    scope = logs_pb2.ScopeLogs(log_records=[record])
+    request = ExportLogsServiceRequest(resource_logs=[logs_pb2.ResourceLogs(scope_logs=[scope])])
+    [read] = read_logs(request.SerializeToString(), Encoding.PROTOBUF).records
+    assert (read.event_name, read.body) == ("gemini_cli.user_prompt", "hello")
