@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from otelcol import BACKEND, CONFIGS, Collector, Process, RunLogServer, free_address, until
-from sent import Agent, Ids, Received, Told, over_grpc, over_http, run
+from sent import Agent, Ids, Received, Told, over_grpc, over_http, run, send_log_record
 
 pytestmark = pytest.mark.collector
 
@@ -163,7 +163,7 @@ class TestTailSampling:
 class TestDevelopment:
     """Whatever speaks OTLP -> Collector -> otel-runlog."""
 
-    def test_spans_are_in_the_store_whichever_protocol_they_came_by(
+    def test_spans_and_log_records_are_in_the_store_whichever_protocol_they_came_by(
         self, otelcol: Path, running: Callable[[Process], None], tmp_path: Path
     ) -> None:
         server = RunLogServer(tmp_path / "server", tmp_path / "runs.duckdb")
@@ -176,6 +176,8 @@ class TestDevelopment:
             agent.provider.shutdown()
             arrived(agent, server.spans)
         assert server.spans() == agents[0].spans() | agents[1].spans()
+        send_log_record(collector.http, "hello")
+        until("the log record", lambda: server.sql("select count(*) as records from logs") == [{"records": 1}])
 
 
 def lost_on_the_way(agent: Agent, received: dict[Ids, Told]) -> dict[Ids, dict[str, Any]]:
