@@ -206,6 +206,9 @@ class Server:
 
     def _stop_forwarders(self) -> None:
         together([partial(f.stop, self._deadline - time.monotonic()) for f in self._forwarders])
+        # A segment that was sent whole meanwhile woke the loader again, and an interpreter that ends while a thread is
+        # in DuckDB aborts the process.
+        self._loading.stop(max(self._deadline - time.monotonic(), HURRY_S))
 
     def _redaction(self) -> RequestRedaction | None:
         if not self._config.redact:
