@@ -50,6 +50,7 @@ class Outcome(enum.StrEnum):
     TOO_LARGE = "too_large"
     UNSUPPORTED = "unsupported"
     UNAVAILABLE = "unavailable"
+    GONE = "gone"
 
 
 class Code(NamedTuple):
@@ -71,6 +72,7 @@ CODES: Final = {
     Outcome.TOO_LARGE: Code(413, grpc.StatusCode.RESOURCE_EXHAUSTED),
     Outcome.UNSUPPORTED: Code(415, grpc.StatusCode.INVALID_ARGUMENT),
     Outcome.UNAVAILABLE: Code(503, grpc.StatusCode.UNAVAILABLE, may_retry=True),
+    Outcome.GONE: Code(503, grpc.StatusCode.UNAVAILABLE, may_retry=True),
 }
 
 

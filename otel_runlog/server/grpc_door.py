@@ -259,12 +259,14 @@ class _Taking:
                 lease.grow(len(body))
                 return self._intake.take(signal, Encoding.PROTOBUF, body, "grpc")
         except RefusedError as refused:
-            return refused.answer
+            answer = refused.answer
         except Exception:
-            if not context.is_active():  # the client went away, or grpc refused its message
-                return GONE
-            logger.exception("a call with %s failed", signal)
-            return Answer(Outcome.UNAVAILABLE, "the server failed, its log says how")
+            if context.is_active():
+                logger.exception("a call with %s failed", signal)
+                return Answer(Outcome.UNAVAILABLE, "the server failed, its log says how")
+            answer = GONE
+        self._intake.refused(signal, "grpc", answer)
+        return answer
 
 
 class _OtlpHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
@@ -286,7 +288,11 @@ class _OtlpHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
 
 
 BUSY: Final = Answer(Outcome.UNAVAILABLE, "too many requests are waiting: try again in a moment")
-GONE: Final = Answer(Outcome.UNAVAILABLE, "the call ended before its message had come")
+GONE: Final = Answer(
+    Outcome.GONE,
+    "a call ended before its message had come: its client went away, or the message was larger than --max-request "
+    "(max_request in the file), which grpc tells the client alone",
+)
 
 
 def _in(pool: ThreadPoolExecutor, behaviour: Callable[..., bytes]) -> Callable[..., bytes]:

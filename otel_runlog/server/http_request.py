@@ -90,7 +90,6 @@ class _Message(HTTPMessageDelegate):
     """A request; all but `_respond` runs in the loop's thread."""
 
     _request: Request
-    _route: Route
     _max_bytes: int
 
     def __init__(self, serves: Serves, loop: asyncio.AbstractEventLoop, connection: HTTP1Connection) -> None:
@@ -101,6 +100,7 @@ class _Message(HTTPMessageDelegate):
         self._pieces: list[bytes] = []
         self._size_bytes = 0
         self._refused = False
+        self._route: Route | None = None
 
     def headers_received(self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders) -> None:
         """Decide by the headers whether the body is to be read."""
@@ -133,7 +133,8 @@ class _Message(HTTPMessageDelegate):
             self._connection.finish()
             return
         self._serves.begin()
-        self._serves.pool.submit(self._respond).add_done_callback(self._done)
+        assert self._route is not None
+        self._serves.pool.submit(self._respond, self._route).add_done_callback(self._done)
 
     def on_connection_close(self) -> None:
         """The client went away before it had sent everything."""
@@ -144,17 +145,18 @@ class _Message(HTTPMessageDelegate):
         serves.guard.check_origin(request.headers)
         authorization = request.headers.get("authorization")
         try:
-            self._route, values = serves.routes.find(request.method, request.path)
+            route, values = serves.routes.find(request.method, request.path)
         except RefusedError:
             serves.guard.check_token(authorization)
             raise
-        if not self._route.is_open:
-            serves.guard.check_token(authorization, needs_token=self._route.needs_token)
+        self._route = route
+        if not route.is_open:
+            serves.guard.check_token(authorization, needs_token=route.needs_token)
         self._request = msgspec.structs.replace(request, path_values=values)
-        self._check_what_comes()
+        self._check_what_comes(route)
 
-    def _check_what_comes(self) -> None:
-        headers, route = self._request.headers, self._route
+    def _check_what_comes(self, route: Route) -> None:
+        headers = self._request.headers
         if self._serves.is_ending:
             raise RefusedError(Outcome.UNAVAILABLE, "the server is ending: try again in a moment")
         if route.refused is not None:
@@ -177,14 +179,15 @@ class _Message(HTTPMessageDelegate):
         if size_bytes > self._max_bytes:
             raise too_large(self._max_bytes, "in one request")
 
-    def _respond(self) -> Response:
+    def _respond(self, route: Route) -> Response:
         content_type = self._request.content_type
         try:
-            pieces, self._pieces = self._pieces, []
-            body = b"".join(pieces)
-            del pieces
-            body = decompressed(body, _encoding(self._request.headers), self._max_bytes, self._lease.grow)
-            return self._route.handle(msgspec.structs.replace(self._request, body=body))
+            try:
+                body = self._body()
+            except RefusedError as refused:
+                self._tell(refused.answer)
+                raise
+            return route.handle(msgspec.structs.replace(self._request, body=body))
         except RefusedError as refused:
             return refusal(refused.answer, content_type)
         except Exception:  # a bug of ours: nobody's request is lost for it, clients send again what is unavailable
@@ -192,6 +195,16 @@ class _Message(HTTPMessageDelegate):
             return refusal(Answer(Outcome.UNAVAILABLE, "the server failed, its log says how"), content_type)
         finally:
             self._lease.release()
+
+    def _body(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        body = b"".join(pieces)
+        del pieces  # a large body is not to be there twice while it is decompressed
+        return decompressed(body, _encoding(self._request.headers), self._max_bytes, self._lease.grow)
+
+    def _tell(self, answer: Answer) -> None:
+        if self._route is not None and self._route.on_refused is not None:
+            self._route.on_refused(answer)
 
     def _done(self, future: Future[Response]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
@@ -206,6 +219,7 @@ class _Message(HTTPMessageDelegate):
     def _refuse(self, answer: Answer) -> None:
         self._refused = True
         self._forget()
+        self._tell(answer)
         self._write(refusal(answer, self._request.content_type))
 
     def _forget(self) -> None:

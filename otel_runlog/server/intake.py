@@ -32,6 +32,8 @@ WHY: Final[Mapping[str, str]] = {
 }
 """What is wrong with a rejected item, by the reason under which it is counted."""
 
+_LOSES_DATA: Final = frozenset({Outcome.TOO_LARGE, Outcome.GONE})
+
 logger = logging.getLogger("otel_runlog")
 
 
@@ -81,6 +83,7 @@ class Intake:
         self._clock_ns = clock_ns
         self._large = threading.Lock()
         self._failing = False
+        self._told: set[Outcome] = set()
 
     def take(self, signal: Signal, encoding: Encoding, body: bytes, door: str) -> Answer:
         """Take a request of TRACES or LOGS; returns when it is on the disk, or with why it is not.
@@ -92,8 +95,22 @@ class Intake:
             door: "grpc" or "http", for the counters.
         """
         answer = self._take(signal, encoding, body, door)
-        self._counters.add("requests", 1, signal, door, answer.outcome)
+        self._count(signal, door, answer)
         return answer
+
+    def refused(self, signal: Signal, door: str, answer: Answer) -> None:
+        """Count a request that a door refused before it was taken."""
+        self._count(signal, door, answer)
+
+    def _count(self, signal: Signal, door: str, answer: Answer) -> None:
+        self._counters.add("requests", 1, signal, door, answer.outcome)
+        if answer.outcome in _LOSES_DATA and answer.outcome not in self._told:
+            self._told.add(answer.outcome)
+            logger.warning(
+                "a request with %s over %s was refused as %s, which clients do not send again (told once, then counted "
+                "in runlog.server.requests): %s",
+                *(signal, door, answer.outcome, answer.message),
+            )
 
     def _take(self, signal: Signal, encoding: Encoding, body: bytes, door: str) -> Answer:
         try:

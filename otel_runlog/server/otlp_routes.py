@@ -32,6 +32,7 @@ def otlp_routes(intake: Intake) -> tuple[Route, ...]:
             method="POST",
             path="/v1/traces",
             handle=partial(_export, intake, Signal.TRACES),
+            on_refused=partial(intake.refused, Signal.TRACES, "http"),
             needs_token=False,
             content_types=frozenset(ENCODINGS),
             max_body_bytes=None,
@@ -40,6 +41,7 @@ def otlp_routes(intake: Intake) -> tuple[Route, ...]:
             method="POST",
             path="/v1/logs",
             handle=partial(_export, intake, Signal.LOGS),
+            on_refused=partial(intake.refused, Signal.LOGS, "http"),
             needs_token=False,
             content_types=frozenset(ENCODINGS),
             max_body_bytes=None,
@@ -50,6 +52,7 @@ def otlp_routes(intake: Intake) -> tuple[Route, ...]:
             handle=lambda _: refusal(NO_METRICS),
             needs_token=False,
             refused=NO_METRICS,
+            on_refused=partial(intake.refused, Signal.METRICS, "http"),
         ),
     )
 

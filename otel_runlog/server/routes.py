@@ -67,6 +67,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         content_types: what the body may be; another one is refused. Empty for routes that read no body.
         max_body_bytes: of the body, before and after it is decompressed; None is the door's own limit.
         refused: what every request is told, before its body is read.
+        on_refused: called with what a request was told that did not come as far as `handle`.
     """
 
     method: str
@@ -77,6 +78,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     content_types: frozenset[str] = frozenset()
     max_body_bytes: int | None = SMALL_BODY_BYTES
     refused: Answer | None = None
+    on_refused: Callable[[Answer], object] | None = None
 
 
 class Routes:

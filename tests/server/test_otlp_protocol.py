@@ -439,6 +439,25 @@ def test_requests_are_counted_by_what_became_of_them(fresh: Doors) -> None:
     assert counters.total("bytes") == sum(len(record.body) for record in fresh.records())
 
 
+@pytest.mark.fault(28)
+def test_requests_that_are_too_large_are_counted_and_told_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with doors(tmp_path / "journal", max_bytes=1 << 20) as small:
+        large = request_of(span(name="x" * (2 << 20)))
+        for _ in range(2):
+            assert small.post(large).status == 413
+            assert small.post(gzip.compress(large), Content_Encoding="gzip").status == 413
+            small.refused_call(large)
+        assert small.post(large, content_type="text/plain").status == 415
+        assert small.counters.total("requests", "traces", "http", "too_large") == 4
+        assert small.counters.total("requests", "traces", "http", "unsupported") == 1
+        assert small.counters.total("requests", "traces", "grpc", "gone") == 2
+    said = [record.message for record in caplog.records if record.name == "otel_runlog"]
+    assert len(said) == 2
+    assert all("--max-request" in one for one in said)
+
+
 @pytest.mark.fault(26)
 @pytest.mark.parametrize(
     "fields",
