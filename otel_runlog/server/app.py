@@ -38,6 +38,7 @@ from otel_runlog.server.forward import Forwarder, cursor_names, forwarders_for
 from otel_runlog.server.grpc_door import GrpcDoor
 from otel_runlog.server.guard import Guard
 from otel_runlog.server.health import Health, health_routes, metrics_provider
+from otel_runlog.server.heap import give_back_large_blocks
 from otel_runlog.server.http_door import HttpDoor
 from otel_runlog.server.intake import Intake
 from otel_runlog.server.loading import Lag, TurnTaker, count_books, make_store
@@ -251,6 +252,7 @@ def serve_until_told(config: ServerConfig, say: Callable[[ServerAddress], object
     told = threading.Event()
     with _signals(told.set):
         raise_file_limit()
+        give_back_large_blocks()
         provider = metrics_provider()
         server = Server(config, Counters(provider), RunMetrics(provider))
         address = server.start()

@@ -11,8 +11,11 @@ from pathlib import Path
 
 from doors import doors
 
+from otel_runlog.server.heap import give_back_large_blocks
+
 
 def main() -> None:
+    give_back_large_blocks()
     with doors(Path(sys.argv[1])) as served:
         print(served.http, served.grpc, flush=True)
         threading.Event().wait()
