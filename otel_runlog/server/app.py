@@ -159,6 +159,7 @@ class Server:
             http = http_door.start()
             parts.callback(http_door.stop, DOORS_STOP_S)
             parts.callback(self._finished.close)
+        parts.callback(pool.close)  # before the doors: what is asked is told, not cut off
         return grpc, http
 
     def _intake(self) -> Intake:

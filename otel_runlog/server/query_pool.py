@@ -95,7 +95,7 @@ class QueryPool:
                 return self._ask_child(question)
 
     def close(self) -> None:
-        """End all processes, also those that are answering; whoever waits is told at once."""
+        """End all processes, also those that are answering; whoever waits is told at once. Twice is fine."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -117,6 +117,9 @@ class QueryPool:
         try:
             reply, body = child.ask(question)
             goes_on = reply.goes_on
+        except ServerError:
+            self._require_open()  # else it was ended by `close`
+            raise
         finally:
             self._give_back(child, goes_on=goes_on)
         if reply.error:
@@ -134,6 +137,9 @@ class QueryPool:
             raise ServerBusyError(f"no process can be started to answer: {error.strerror or error}") from error
         with self._lock:
             self._busy.add(child)
+            is_late = self._is_closed  # `close` did not see it, and whoever asks would wait for it
+        if is_late:
+            child.end()
         return child
 
     def _idle_one(self) -> _Child | None:

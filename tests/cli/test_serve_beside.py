@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import subprocess
@@ -129,3 +130,25 @@ def test_tail_prints_runs_as_the_server_sees_them_finish(tmp_path: Path) -> None
                 reading.join(0.5)
             process.kill()
     assert json.loads(line[0])["agent"] == "planner"
+
+
+def test_questions_do_not_hold_up_the_end_of_a_server(tmp_path: Path) -> None:
+    answers: list[int] = []
+    with serving(tmp_path / "runs.duckdb") as served:
+        token = token_of(served.db)
+        slow = "select count(*) from range(10000000) a, range(10000000) b where (a.range * b.range) % 7 = 3"
+
+        def ask(path: str, body: object = None) -> None:
+            with contextlib.suppress(OSError):  # it came when the server listened no longer
+                answers.append((served.post(path, body, token) if body else served.get(path, token))[0])
+
+        asked = [("/v1/sql", {"sql": slow})] * 3 + [("/v1/tail?after=0&wait_s=30", None)]
+        asking = [threading.Thread(target=ask, args=arguments) for arguments in asked]
+        for thread in asking:
+            thread.start()
+        assert served.get("/v1/tail", token)[0] == 200
+        code, took_s = served.end()
+        for thread in asking:
+            thread.join()
+    assert (code, set(answers) <= {200, 503}) == (0, True)
+    assert took_s < 15.0, "5 s are promised, where nothing else takes the machine"

@@ -161,6 +161,7 @@ def test_what_cannot_be_interrupted_is_killed_and_others_are_answered_meanwhile(
 
 
 def test_a_killed_process_is_a_time_limit(pool):
+    pool.ask(Sql("select 1"))  # one that is ready waits now
     with ThreadPoolExecutor(1) as threads:
         answer = threads.submit(pool.ask, Sql(ATTACKS["cross join"]))
         while not pool._busy:
