@@ -12,7 +12,7 @@ from decimal import Decimal
 
 import msgspec
 
-from otel_runlog.conventions._attrs import USD_DECIMALS
+from otel_runlog.conventions._attrs import MONEY, USD_DECIMALS
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.duplicates import Duplicates
 from otel_runlog.model import Content, Cost, CostStatus, StepKind, Usage
@@ -243,5 +243,5 @@ def _rounded(cost: Cost) -> Cost:
     """To the 12 decimals that the store holds, so that sums over steps are the run's exactly."""
     if cost.usd is None:
         return cost
-    usd = cost.usd.quantize(USD_DECIMALS)
-    return msgspec.structs.replace(cost, usd=usd, estimated_usd=usd)
+    usd = cost.usd.quantize(USD_DECIMALS, context=MONEY)
+    return Cost(usd, cost.status, cost.table, cost.version, cost.reported_usd, usd)

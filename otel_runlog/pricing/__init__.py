@@ -46,8 +46,9 @@ class Priced(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-_Call: TypeAlias = tuple[str | None, tuple[str, ...], int | None, str | None]
+_Call: TypeAlias = tuple[str | None, tuple[str | None, ...], int | None, str | None]
 """What a look-up depends on: provider, models, UTC day, service tier."""
+_ESTIMATED = CostStatus.ESTIMATED
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -121,7 +122,7 @@ class PriceTable:
             known = usage.input_tokens is not None and usage.output_tokens is not None
             return Priced(Cost(status=CostStatus.UNPRICED if known else CostStatus.NONE))
         quote = found.quote
-        cost = Cost(usd, CostStatus.ESTIMATED, quote.table, quote.version, estimated_usd=usd)
+        cost = Cost(usd, _ESTIMATED, quote.table, quote.version, estimated_usd=usd)
         return Priced(cost, _notes(found.served, usage, service_tier, requested_tier))
 
     def lookup(self, provider: str | None, model: str, on: dt.date) -> Quote | None:
@@ -138,17 +139,19 @@ class PriceTable:
         self, provider: str | None, models: Sequence[str | None], at_ns: int | None, tier: str | None
     ) -> _Found | None:
         """Looked up once per day, as that takes 50 times as long as the arithmetic; by the hour where rates are so."""
-        names = tuple(model for model in models if model and len(model) <= MAX_NAME_CHARS)
-        key = (_cut(provider), names, None if at_ns is None else at_ns // DAY_NS, _cut(tier))
+        call = (provider, tuple(models), None if at_ns is None else at_ns // DAY_NS, tier)
         try:
-            return self._cache[key]
+            return self._cache[call]
         except KeyError:
-            found = self._find(key, at_ns)
-        return found if found and found.quote.by_hour else self._cache.remember(key, found)
+            call = _short(call)
+        if call in self._cache:
+            return self._cache[call]
+        found = self._find(call, at_ns)
+        return found if found and found.quote.by_hour else self._cache.remember(call, found)
 
     def _find(self, call: _Call, at_ns: int | None) -> _Found | None:
         provider, models, _, tier = call
-        quotes = (self._quote(provider, model, at_ns) for model in models)
+        quotes = (self._quote(provider, model, at_ns) for model in models if model)
         quote = next((quote for quote in quotes if quote is not None), None)
         return None if quote is None else _Found(quote, served_at(quote, tier))
 
@@ -157,12 +160,19 @@ class PriceTable:
         return next((quote for quote in quotes if quote is not None), None)
 
 
+def _short(call: _Call) -> _Call:
+    """A call as it is remembered, the same where its names are no longer than names are."""
+    provider, models, day, tier = call
+    names = tuple(None if model is None or len(model) > MAX_NAME_CHARS else model for model in models)
+    return _cut(provider), names, day, _cut(tier)
+
+
 def _cut(name: str | None) -> str | None:
     return None if name is None else name[:MAX_NAME_CHARS]
 
 
 def _notes(served: Served, usage: Usage, service_tier: str | None, requested_tier: str | None) -> tuple[str, ...]:
-    notes = [served.note, lifetime_note(usage, served.rates)]
-    if service_tier is None and not is_standard(requested_tier):
-        notes.append(f"service_tier_assumed: {_cut(requested_tier)} was asked for, which tier served is unknown")
-    return tuple(note for note in notes if note is not None)
+    assumed = None
+    if requested_tier and service_tier is None and not is_standard(requested_tier):
+        assumed = f"service_tier_assumed: {_cut(requested_tier)} was asked for, which tier served is unknown"
+    return tuple(filter(None, (served.note, lifetime_note(usage, served.rates), assumed)))

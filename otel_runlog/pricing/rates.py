@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal
 
 import msgspec
 
 from otel_runlog.model import StepKind, Usage
 
 EXACT = Context(prec=100)
-"""Digits enough for any product of a 64-bit count, a rate and a factor that tables may hold. Copied at each use, so
-that the application's decimal context changes nothing."""
+"""Digits enough for any product of a 64-bit count, a rate and a factor that tables may hold. All arithmetic names it,
+so that the application's decimal context changes nothing; to make it the thread's for a while takes 0.9 us."""
+_times, _plus = EXACT.multiply, EXACT.add
 ONE = Decimal(1)
 ZERO = Decimal(0)
 
@@ -64,12 +65,13 @@ class Rates(TokenRates, frozen=True, kw_only=True):
         if usage.input_tokens is None or self.input is None:
             return None
         rates = self.at(usage.input_tokens)
-        with localcontext(EXACT):
-            output = _output_cost(usage, rates, kind)
-            if output is None:
-                return None
-            tokens = (_input_cost(usage, rates) + output).scaleb(-6)
-            return (tokens + (self.request or ZERO)) * factor
+        output = _output_cost(usage, rates, kind)
+        if output is None:
+            return None
+        usd = EXACT.scaleb(_plus(_input_cost(usage, rates), output), -6)
+        if self.request is not None:
+            usd = _plus(usd, self.request)
+        return usd if factor is ONE else _times(usd, factor)
 
 
 class CacheWrites(msgspec.Struct, frozen=True):
@@ -113,13 +115,17 @@ def lifetime_note(usage: Usage, rates: Rates) -> str | None:
 def _input_cost(usage: Usage, rates: TokenRates) -> Decimal:
     """In millionths of a dollar. Plain conditions: this runs for every call, and a helper per rate doubles it."""
     fresh_rate = ZERO if rates.input is None else rates.input
-    read_rate = fresh_rate if rates.cache_read is None else rates.cache_read
+    read, writes = usage.cache_read_tokens or 0, cache_writes(usage)
+    fresh = (usage.input_tokens or 0) - read - writes.total
+    usd = _times(fresh_rate, max(0, fresh))
+    if read:
+        usd = _plus(usd, _times(fresh_rate if rates.cache_read is None else rates.cache_read, read))
+    if writes is _NO_WRITES:
+        return usd
     write_rate = fresh_rate if rates.cache_write_5m is None else rates.cache_write_5m
     hour_rate = write_rate if rates.cache_write_1h is None else rates.cache_write_1h
-    read, writes = usage.cache_read_tokens or 0, cache_writes(usage)
-    fresh = max(0, (usage.input_tokens or 0) - read - writes.total)
-    written = write_rate * (writes.five_minutes + writes.unknown) + hour_rate * writes.one_hour
-    return fresh_rate * fresh + read_rate * read + written
+    usd = _plus(usd, _times(write_rate, writes.five_minutes + writes.unknown))
+    return _plus(usd, _times(hour_rate, writes.one_hour))
 
 
 def _output_cost(usage: Usage, rates: TokenRates, kind: StepKind) -> Decimal | None:
@@ -129,6 +135,7 @@ def _output_cost(usage: Usage, rates: TokenRates, kind: StepKind) -> Decimal | N
     if rates.output is None:
         return ZERO if kind is StepKind.EMBEDDING or not usage.output_tokens else None
     if rates.reasoning is None:
-        return rates.output * usage.output_tokens
+        return _times(rates.output, usage.output_tokens)
     reasoning = min(usage.reasoning_tokens or 0, usage.output_tokens)
-    return rates.output * (usage.output_tokens - reasoning) + rates.reasoning * reasoning
+    said = _times(rates.output, usage.output_tokens - reasoning)
+    return _plus(said, _times(rates.reasoning, reasoning))
