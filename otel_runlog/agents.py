@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import msgspec
 
-from otel_runlog.counting import sum_of
+from otel_runlog.counting import sum_of, sum_of_usd
 from otel_runlog.duplicates import Duplicates
 from otel_runlog.model import AgentUsage, Step, Usage
 from otel_runlog.steps import agent_of
@@ -25,10 +25,6 @@ class _Parts(msgspec.Struct):
         self.usages += others.usages
         self.costs_usd += others.costs_usd
 
-    @property
-    def cost_usd(self) -> Decimal | None:
-        return sum(self.costs_usd, Decimal(0)) if self.costs_usd else None
-
 
 class _Agent(msgspec.Struct):
     parent: str | None
@@ -42,8 +38,9 @@ def agents_of(nodes: list[Node], steps: list[Step], top: str | None, duplicates:
     """Own and inclusive figures, the root's agent (`top`) first. Own figures over all agents add up to the run's."""
     top = top or UNNAMED
     found = {top: _new(None, 0)}
-    for node in sorted(nodes, key=FROM_THE_TOP):
-        _meet(agent_of(node, duplicates) or top, node, found, top)
+    if not {step.agent for step in steps} <= {top, None}:
+        for node in sorted(nodes, key=FROM_THE_TOP):
+            _meet(agent_of(node, duplicates) or top, node, found, top)
     for step in steps:
         if step.counted:
             agent = found[step.agent or top]
@@ -80,6 +77,9 @@ def _sum_up(found: dict[str, _Agent]) -> None:
 
 
 def _figures(name: str, a: _Agent) -> AgentUsage:
-    own = sum_of(a.own.usages)
-    inclusive = own if len(a.inclusive.usages) == len(a.own.usages) else sum_of(a.inclusive.usages)
-    return AgentUsage(name, a.parent, a.depth, a.calls, own, a.own.cost_usd, inclusive, a.inclusive.cost_usd)
+    own, own_usd = sum_of(a.own.usages), sum_of_usd(a.own.costs_usd)
+    if len(a.inclusive.usages) == len(a.own.usages):
+        inclusive, inclusive_usd = own, own_usd
+    else:
+        inclusive, inclusive_usd = sum_of(a.inclusive.usages), sum_of_usd(a.inclusive.costs_usd)
+    return AgentUsage(name, a.parent, a.depth, a.calls, own, own_usd, inclusive, inclusive_usd)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import reduce
 
 import msgspec
 
@@ -41,12 +42,13 @@ LAST_CALL_ONLY = frozenset({"opentelemetry.instrumentation.google_genai"})
 """Scopes whose model span around tools is a whole loop with the usage of the last call (facts/semconv, trap 6)."""
 
 _NO_USAGE = Usage()
+_LLM = StepKind.LLM
 
 
 class Figures(msgspec.Struct, gc=False):
     """What one step adds.
 
-    `reading` has what other views of the call know better. `usage` is what the step shows; where it is `counted` the
+    `reading` has what other views of the call know better; `counted_by` is the view that counts for it. `usage` is what the step shows; where it is `counted` the
     run adds it up. `rollup`: it stands for the calls below; `covered`: a roll-up above stands for it. `cut`: the usage
     is a part of what was served; `missing`: it is one of the run's usage_missing_calls. `left_out` is usage that the
     span carries and nobody adds up; `unseen` says that no call has it either. `tokens_below` are those of the counted
@@ -55,6 +57,7 @@ class Figures(msgspec.Struct, gc=False):
 
     reading: Reading
     counted: bool = False
+    counted_by: Node | None = None
     usage: Usage = Usage()
     rollup: bool = False
     covered: bool = False
@@ -71,13 +74,15 @@ def count(nodes: Iterable[Node], duplicates: Duplicates, prices: PriceTable) -> 
     """The figures of every step among the linked nodes, by the node's `id`."""
     nodes = sorted(nodes, key=FROM_THE_TOP)
     steps = [n for n in nodes if n.reading]
-    figures = {id(n): Figures(filled(n, duplicates)) for n in steps}
-    known = _around_usage(steps, duplicates)
+    figures = {id(n): Figures(filled(n, duplicates), counted_by=duplicates.counted(n)) for n in steps}
+    pairs = [(n, figures[id(n)]) for n in steps]
+    calls = [(n, f) for n, f in pairs if f.reading.kind in MODEL_KINDS]
+    known = _around_usage(calls)
     _find_rollups(nodes, figures, known)
-    for node in steps:
-        _take_usage(node, figures[id(node)], duplicates, known)
-    _take_costs(steps, figures, duplicates, prices)
-    _sum_below(nodes, figures, duplicates)
+    for node, f in pairs:
+        _take_usage(node, f, duplicates, known)
+    _take_costs(pairs, calls, figures, prices)
+    _sum_below(nodes, figures)
     return figures
 
 
@@ -85,9 +90,10 @@ def filled(node: Node, duplicates: Duplicates) -> Reading:
     """The node's reading, with what its other views know better."""
     reading = node.reading
     assert reading is not None
-    others = [v.reading for v in duplicates.views(node) if v.reading]
-    if not others:
+    views = duplicates.views(node)
+    if not views:
         return reading
+    others = [v.reading for v in views if v.reading]
     values = {name: _first(name, [reading, *others]) for name in FILLED}
     params = {k: v for r in reversed([reading, *others]) for k, v in r.params.items()}
     content = min((r.content for r in (reading, *others)), key=list(Content).index)
@@ -99,14 +105,13 @@ def _first(name: str, readings: list[Reading]) -> object:
     return next((value for r in readings if (value := getattr(r, name)) is not None), None)
 
 
-def _around_usage(nodes: list[Node], duplicates: Duplicates) -> set[int]:
+def _around_usage(calls: list[tuple[Node, Figures]]) -> set[int]:
     """What has a model call with usage below it."""
     found: set[int] = set()
-    for node in nodes:
-        if node.kind in MODEL_KINDS:
-            counted = duplicates.counted(node) or node
-            if counted.reading and counted.reading.usage:
-                mark_above(node, found)
+    for node, f in calls:
+        reading = f.counted_by.reading if f.counted_by else f.reading
+        if reading and reading.usage:
+            mark_above(node, found)
     return found
 
 
@@ -126,10 +131,10 @@ def _find_rollups(nodes: list[Node], figures: dict[int, Figures], known: set[int
 
 def _take_usage(node: Node, f: Figures, duplicates: Duplicates, known: set[int]) -> None:
     r = f.reading
-    f.counted = duplicates.counted(node) is None and (r.kind in CALL_KINDS or f.rollup)
+    f.counted = f.counted_by is None and (r.kind in CALL_KINDS or f.rollup)
     f.usage = r.usage
     if r.kind in MODEL_KINDS:
-        f.cut = r.kind is StepKind.LLM and (_was_cut(r, duplicates.views(node)) or _is_loop(node))
+        f.cut = r.kind is _LLM and (_was_cut(r, duplicates.views(node)) or _is_loop(node))
         f.missing = f.counted and not r.refused and (f.cut or not _is_complete(r))
     elif r.usage and not f.rollup and r.kind not in ROLLUP_KINDS:
         f.usage, f.left_out = Usage(), r.usage
@@ -152,29 +157,32 @@ def _is_loop(node: Node) -> bool:
     return node.scope in LAST_CALL_ONLY and any(n.kind is StepKind.TOOL for n in node.walk())
 
 
-def _take_costs(nodes: list[Node], figures: dict[int, Figures], duplicates: Duplicates, prices: PriceTable) -> None:
+def _take_costs(
+    steps: list[tuple[Node, Figures]],
+    calls: list[tuple[Node, Figures]],
+    figures: dict[int, Figures],
+    prices: PriceTable,
+) -> None:
     """Price model calls first, then what lies above them, from the inside out."""
     paid: set[int] = set()
-    calls = [n for n in nodes if n.kind in MODEL_KINDS]
-    for node in calls:
-        f = figures[id(node)]
+    for node, f in calls:
         if f.counted:
             _price(f, node, prices)
-    for node in calls:
-        if figures[id(duplicates.counted(node) or node)].cost.usd is not None:
+    for node, f in calls:
+        counted = figures[id(f.counted_by)] if f.counted_by else f
+        if counted.cost.usd is not None:
             mark_above(node, paid)
-    for node in reversed(nodes):
-        f = figures[id(node)]
-        if node.kind in MODEL_KINDS or duplicates.counted(node) or id(node) in paid:
+    for node, f in reversed(steps):
+        if not (f.rollup or f.reading.reported_usd is not None):
             continue
-        if f.rollup or f.reading.reported_usd is not None:
+        if f.reading.kind not in MODEL_KINDS and f.counted_by is None and id(node) not in paid:
             f.counted = True
             _price(f, node, prices)
             if f.cost.usd is not None:
                 mark_above(node, paid)
 
 
-def _sum_below(nodes: list[Node], figures: dict[int, Figures], duplicates: Duplicates) -> None:
+def _sum_below(nodes: list[Node], figures: dict[int, Figures]) -> None:
     """Add up the tokens below each node. A call that another trace's view counts for is where its first view is."""
     totals: dict[int, int] = {}
     seen: set[tuple[int, str]] = set()
@@ -182,12 +190,13 @@ def _sum_below(nodes: list[Node], figures: dict[int, Figures], duplicates: Dupli
         below, f = totals.get(id(node), 0), figures.get(id(node))
         if f:
             f.tokens_below = below
-            counted = duplicates.counted(node) or node
-            here = counted is node or counted.trace_id != node.trace_id
-            if here and (id(counted), node.trace_id) not in seen and figures[id(counted)].counted:
-                seen.add((id(counted), node.trace_id))
-                below += figures[id(counted)].usage.total_tokens or 0
-        if node.parent is not None:
+            if f.counted_by is None:
+                below += (f.counted and f.usage.total_tokens) or 0
+            elif f.counted_by.trace_id != node.trace_id and (id(f.counted_by), node.trace_id) not in seen:
+                seen.add((id(f.counted_by), node.trace_id))
+                counted = figures[id(f.counted_by)]
+                below += (counted.counted and counted.usage.total_tokens) or 0
+        if below and node.parent is not None:
             totals[id(node.parent)] = totals.get(id(node.parent), 0) + below
 
 
@@ -198,8 +207,8 @@ def _price(f: Figures, node: Node, prices: PriceTable) -> None:
             f.usage, f.left_out = Usage(), f.usage
         f.cost = cost_of_step(f.reading.reported_usd, None, has_usage=False)
         return
-    estimate = None
-    if f.usage:
+    estimate, has_usage = None, bool(f.usage)
+    if has_usage:
         priced = prices.price(
             provider=f.reading.provider,
             models=(f.reading.response_model, f.reading.request_model),
@@ -210,13 +219,19 @@ def _price(f: Figures, node: Node, prices: PriceTable) -> None:
             requested_tier=f.reading.requested_tier,
         )
         estimate, f.notes = priced.cost, priced.notes
-    f.cost = cost_of_step(f.reading.reported_usd, estimate, has_usage=bool(f.usage))
+    f.cost = cost_of_step(f.reading.reported_usd, estimate, has_usage=has_usage)
 
 
 def sum_of(usages: Iterable[Usage]) -> Usage:
     """All of them added up counter by counter, as `+` does two: in a third of the time where there are many."""
     told = [msgspec.structs.astuple(usage) for usage in usages if usage != _NO_USAGE]
     return Usage(*(_sum(counts) for counts in zip(*told, strict=True)))
+
+
+def sum_of_usd(amounts: Iterable[Decimal | None]) -> Decimal | None:
+    """Those that are known added up, whatever the application's decimal context; None where none is."""
+    known = [amount for amount in amounts if amount is not None]
+    return reduce(MONEY.add, known) if known else None
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

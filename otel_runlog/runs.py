@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from otel_runlog.agents import agents_of
 from otel_runlog.conventions._attrs import text, whole
-from otel_runlog.counting import Figures, count, sum_of
+from otel_runlog.counting import Figures, count, sum_of, sum_of_usd
 from otel_runlog.drops import drops_by_trace, warnings_of
 from otel_runlog.duplicates import Duplicates, find_duplicates
 from otel_runlog.llm_io import StepMessages, llm_io_of
@@ -43,6 +43,7 @@ from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, FROM_THE_TOP, MODEL_KINDS,
 QUIET_TIME_S = 900
 """After this long without anything new a running run is incomplete (CONTRACT, run identity 5)."""
 TRUSTED = frozenset({CostStatus.REPORTED, CostStatus.ESTIMATED})
+_UNPRICED = CostStatus.UNPRICED
 ENDING_KINDS = CALL_KINDS | AGENT_KINDS
 """Kinds of steps that can end a run whose root says nothing of it."""
 CUT_NOTES = ("content_truncated", "repaired: value cut")
@@ -150,19 +151,29 @@ def _topmost_agents(nodes: list[Node]) -> set[str | None]:
 def _describe(run: RunLog, members: Members) -> None:
     """Fill what the run's spans say of themselves: ids, session, service, labels. The root says it first."""
     root = members.root
-    everything = sorted(sorted(members.nodes, key=FROM_THE_TOP), key=lambda n: n is not root)
+    everything = sorted(members.nodes, key=FROM_THE_TOP)
+    if root is not None and everything[0] is not root:
+        everything.remove(root)
+        everything.insert(0, root)
     run.trace_id = everything[0].trace_id
     run.root_span_id = root.span_id if root else None
     told = [n.reading for n in everything if n.reading]
-    run.session_id = _first(n.session_id for n in everything) or _first(r.session_id for r in told)
-    run.user_id = _first(n.user_id for n in everything) or _first(r.user_id for r in told)
+    run.session_id = _first([n.session_id for n in everything]) or _first([r.session_id for r in told])
+    run.user_id = _first([n.user_id for n in everything]) or _first([r.user_id for r in told])
     run.service = _first(n.service for n in everything)
     run.service_version = _first(n.service_version for n in everything)
     run.environment = _first(n.environment for n in everything)
-    run.native_run_id = _first(n.reading.native_run_id for n in everything if n.reading)
-    run.labels = dict(ChainMap(*(n.labels for n in everything if n.labels)))
-    run.attributes = dict(ChainMap(*(n.run_attributes for n in everything if n.run_attributes)))
-    run.tags = tuple(dict.fromkeys(t for n in everything for t in n.tags))
+    run.native_run_id = _first([r.native_run_id for r in told])
+    marked = [n for n in everything if n.labels or n.tags or n.run_attributes]
+    if marked:
+        _mark(run, marked)
+
+
+def _mark(run: RunLog, marked: list[Node]) -> None:
+    """Fill what `otel_runlog.run` and its like wrote on some spans."""
+    run.labels = dict(ChainMap(*(n.labels for n in marked if n.labels)))
+    run.attributes = dict(ChainMap(*(n.run_attributes for n in marked if n.run_attributes)))
+    run.tags = tuple(dict.fromkeys(t for n in marked for t in n.tags))
     run.launch_id = text(run.attributes, ("runlog.launch.id",))
     run.replay_of = text(run.attributes, ("runlog.replay_of",))
     run.fork_of = text(run.attributes, ("runlog.fork_of",))
@@ -170,7 +181,7 @@ def _describe(run: RunLog, members: Members) -> None:
 
 
 def _first(values: Iterable[str | None]) -> str | None:
-    return next((v for v in values if v), None)
+    return next(filter(None, values), None)
 
 
 def _total(run: RunLog, steps: list[Step], *, missing: int) -> None:
@@ -183,7 +194,7 @@ def _total(run: RunLog, steps: list[Step], *, missing: int) -> None:
     run.error_count = [s.status for s in counted].count(StepStatus.FAILED)
     run.usage_missing_calls = missing
     run.tokens = sum_of(s.usage for s in counted)
-    unpriced = [s for s in counted if s.cost.status is CostStatus.UNPRICED]
+    unpriced = [s for s in counted if s.cost.status is _UNPRICED]
     run.unpriced_calls = len(unpriced)
     run.unpriced_models = _models(unpriced)
     run.models = _models(counted)
@@ -202,7 +213,7 @@ def cost_of_run(costs: Sequence[Cost], *, missing: int, replayed: bool) -> Cost:
     if replayed:
         return Cost(Decimal(0), CostStatus.REPLAYED)
     priced = [c for c in costs if c.status in TRUSTED]
-    lacking = missing + sum(c.status is CostStatus.UNPRICED for c in costs)
+    lacking = missing + [c.status for c in costs].count(_UNPRICED)
     if not priced:
         return Cost(status=CostStatus.UNPRICED)
     statuses = {c.status for c in priced}
@@ -210,18 +221,13 @@ def cost_of_run(costs: Sequence[Cost], *, missing: int, replayed: bool) -> Cost:
     tables = {(c.table, c.version) for c in priced if c.table}
     table, version = tables.pop() if len(tables) == 1 else (None, None)
     return Cost(
-        _sum(c.usd for c in priced),
+        sum_of_usd([c.usd for c in priced]),
         CostStatus.PARTIAL if lacking else status,
         table,
         version,
-        _sum(c.reported_usd for c in priced),
-        _sum(c.estimated_usd for c in priced),
+        sum_of_usd([c.reported_usd for c in priced]),
+        sum_of_usd([c.estimated_usd for c in priced]),
     )
-
-
-def _sum(amounts: Iterable[Decimal | None]) -> Decimal | None:
-    known = [a for a in amounts if a is not None]
-    return sum(known, Decimal(0)) if known else None
 
 
 def _close(run: RunLog, members: Members, nodes: list[Node], now: dt.datetime | None, duplicates: Duplicates) -> None:
@@ -261,10 +267,11 @@ def _failure_of_the_last(nodes: list[Node], duplicates: Duplicates) -> tuple[Run
 
     What succeeded after it says that the run survived; what is above it, or sees the same call, says nothing.
     """
-    steps = [n for n in nodes if n.kind in ENDING_KINDS]
-    bad = [n for n in steps if n.cancelled or (n.failed and n.kind is not StepKind.TOOL)]
+    bad = [n for n in nodes if (n.cancelled or n.failed) and n.kind in ENDING_KINDS]
+    bad = [n for n in bad if n.cancelled or n.kind is not StepKind.TOOL]
     if not bad:
         return None
+    steps = [n for n in nodes if n.kind in ENDING_KINDS]
     last = max(bad, key=lambda n: (n.end, n.order))
     aside = {id(n) for n in (*last.ancestors(), *duplicates.twins(last))}
     good = (n for n in steps if status_of(n) is StepStatus.COMPLETED and n.end > last.end)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from otel_runlog.counting import Figures
 from otel_runlog.duplicates import Duplicates
@@ -10,17 +10,16 @@ from otel_runlog.model import Step, StepStatus, UsageSource
 from otel_runlog.partition import Members
 from otel_runlog.tree import CALL_KINDS, IN_ORDER, Node
 
+_COMPLETED, _SPAN, _NONE = StepStatus.COMPLETED, UsageSource.SPAN, UsageSource.NONE
+
 
 def steps_of(members: Members, figures: Mapping[int, Figures], duplicates: Duplicates) -> tuple[list[Node], list[Step]]:
     """The run's step nodes in order, and their steps with both numbers."""
     nodes = sorted(members.steps, key=IN_ORDER)
-    steps = [_step(n, figures[id(n)], duplicates) for n in nodes]
-    calls = 0
-    for index, step in enumerate(steps, 1):
-        step.run_id, step.step_index = members.run_id, index
-        if step.counted and step.kind in CALL_KINDS:
-            calls += 1
-            step.call_index = calls
+    steps = [_step(members.run_id, index, n, figures[id(n)], duplicates) for index, n in enumerate(nodes, 1)]
+    calls = [step for step in steps if step.counted and step.kind in CALL_KINDS]
+    for number, step in enumerate(calls, 1):
+        step.call_index = number
     return nodes, steps
 
 
@@ -35,16 +34,18 @@ def status_of(node: Node) -> StepStatus:
         return StepStatus.CANCELLED
     if node.failed:
         return StepStatus.FAILED
-    return StepStatus.RUNNING if node.ended_ns is None else StepStatus.COMPLETED
+    return StepStatus.RUNNING if node.ended_ns is None else _COMPLETED
 
 
-def _step(node: Node, f: Figures, duplicates: Duplicates) -> Step:
-    r, counted_by = f.reading, duplicates.counted(node)
+def _step(run_id: str, step_index: int, node: Node, f: Figures, duplicates: Duplicates) -> Step:
+    r = f.reading
     return Step(
         trace_id=node.trace_id,
         span_id=node.span_id,
         kind=r.kind,
         name=node.name,
+        run_id=run_id,
+        step_index=step_index,
         parent_span_id=node.parent_id,
         agent=agent_of(node, duplicates),
         provider=r.provider,
@@ -64,7 +65,7 @@ def _step(node: Node, f: Figures, duplicates: Duplicates) -> Step:
         cost=f.cost,
         service_tier=r.service_tier,
         counted=f.counted,
-        duplicate_of=counted_by.span_id if counted_by else None,
+        duplicate_of=f.counted_by.span_id if f.counted_by else None,
         tool_name=r.tool_name,
         tool_call_id=r.tool_call_id,
         finish_reason=r.finish_reason,
@@ -73,20 +74,22 @@ def _step(node: Node, f: Figures, duplicates: Duplicates) -> Step:
         scope=node.scope,
         content=r.content,
         warnings=(*(r.warnings if f.counted else ()), *_warnings(node, f)),
-        notes=(*node_notes(node), *r.notes, *_notes(f, counted_by)),
+        notes=(*node_notes(node), *r.notes, *_notes(f)),
     )
 
 
 def _usage_source(f: Figures) -> UsageSource:
     if not f.usage:
-        return UsageSource.NONE
+        return _NONE
     if f.rollup:
         return UsageSource.ROLLUP
-    return UsageSource.LOG if f.reading.usage_logged else UsageSource.SPAN
+    return UsageSource.LOG if f.reading.usage_logged else _SPAN
 
 
-def _warnings(node: Node, f: Figures) -> list[str]:
+def _warnings(node: Node, f: Figures) -> Sequence[str]:
     """What makes a number of the run doubtful."""
+    if not (f.rollup or f.missing or f.unseen):
+        return ()
     found = []
     if f.rollup:
         found.append(f"usage_rollup: input_tokens and output_tokens are what {node.name!r} says of the calls below it")
@@ -108,10 +111,12 @@ def _missing(node: Node, f: Figures) -> str:
     return f"{code}: no input_tokens and output_tokens for a call that {answered}"
 
 
-def _notes(f: Figures, counted_by: Node | None) -> list[str]:
+def _notes(f: Figures) -> Sequence[str]:
+    if not (f.counted_by or f.missing or f.left_out):
+        return f.notes
     found = list(f.notes)
-    if counted_by:
-        found.append(f"duplicate_call: the same call as span {counted_by.span_id}, which counts")
+    if f.counted_by:
+        found.append(f"duplicate_call: the same call as span {f.counted_by.span_id}, which counts")
     if f.missing and f.covered:
         found.append("usage_missing: no tokens of its own; the roll-up above stands for it")
     if f.left_out and not f.unseen:
@@ -119,8 +124,10 @@ def _notes(f: Figures, counted_by: Node | None) -> list[str]:
     return found
 
 
-def node_notes(node: Node) -> list[str]:
+def node_notes(node: Node) -> Sequence[str]:
     """What there is to say of a span, whether it is a step or not."""
+    if not (node.looped or node.dropped):
+        return node.notes
     found = list(node.notes)
     if node.looped:
         found.append(f"repaired: parent {node.parent_id} of span {node.span_id} is below it; read as a root")

@@ -365,7 +365,7 @@ def nearest_above(nodes: Iterable[Node], wanted: Callable[[Node], bool]) -> dict
 
 def mark_above(node: Node, marked: set[int]) -> None:
     """Mark all nodes above one (by `id`). What is above a marked node is marked already."""
-    for above in node.ancestors():
-        if id(above) in marked:
-            return
+    above = node.parent
+    while above is not None and id(above) not in marked:
         marked.add(id(above))
+        above = above.parent
