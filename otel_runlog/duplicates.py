@@ -18,6 +18,7 @@ CLOCK_TOLERANCE_NS = 5_000_000
 """Two views of one call may start and end this far apart: measured up to 3 ms between a client's and its wrapper's."""
 OWN_WORK = AGENT_KINDS | {StepKind.TOOL}
 """Kinds between two model calls that make the inner one a call of its own."""
+MODELS_AND_OWN_WORK = MODEL_KINDS | OWN_WORK
 TRANSPORT = frozenset({"anthropic_sdk"})
 """Conventions of the client itself: they saw the provider's numbers first."""
 
@@ -37,6 +38,9 @@ class Duplicates:
                 keep = _end_of_chain(node, found)
                 self._counted[id(node)] = keep
                 self._views.setdefault(id(keep), []).append(node)
+
+    def __bool__(self) -> bool:
+        return bool(self._counted)
 
     def counted(self, node: Node) -> Node | None:
         """The node that counts for `node`; None where it counts itself."""
@@ -65,7 +69,7 @@ def find_duplicates(nodes: Iterable[Node]) -> Duplicates:
     steps = sorted((n for n in nodes if n.reading), key=IN_ORDER)
     calls = [n for n in steps if n.kind in MODEL_KINDS]
     found = _peers(calls)
-    _nested(calls, nearest_above(nodes, lambda n: n.kind in MODEL_KINDS | OWN_WORK), found)
+    _nested(calls, nearest_above(nodes, lambda n: n.kind in MODELS_AND_OWN_WORK), found)
     _tools([n for n in steps if n.kind is StepKind.TOOL], nearest_above(nodes, lambda n: n.reading is not None), found)
     return Duplicates(steps, found)
 
@@ -96,6 +100,8 @@ def _peers(calls: list[Node]) -> Found:
     Of one call each scope has one view: two alike calls at the same time are not taken for one.
     """
     found: Found = {}
+    if len({n.scope for n in calls}) <= 1:
+        return found
     scopes: dict[int, frozenset[str]] = {id(n): frozenset((n.scope,)) for n in calls}
     for alike in _buckets(calls):
         everywhere = frozenset(n.scope for n in alike)

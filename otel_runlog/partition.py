@@ -8,7 +8,7 @@ provisional run of its trace. Rule 7: a trace that only sees what another run se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -64,8 +64,8 @@ def partition(tops: list[Node], duplicates: Duplicates) -> list[Members]:
             runs.extend(_rooted(region))
     for trace_id, regions in orphans.items():
         _adopt(trace_id, regions, runs)
-    runs = _without_satellites([r for r in runs if r.steps], duplicates)
-    return sorted(runs, key=lambda r: (min(n.start for n in r.nodes), r.run_id))
+    runs = _without_satellites([r for r in runs if any(n.reading for n in r.nodes)], duplicates)
+    return sorted(runs, key=lambda r: (min([n.order[0] for n in r.nodes]), r.run_id))
 
 
 def _named(tops: list[Node]) -> list[Members]:
@@ -97,11 +97,14 @@ def _roots_of_named(tops: list[Node]) -> list[Node]:
 
 
 def _rooted(top: Node) -> list[Members]:
-    """Rules 2 and 3 under one top."""
+    """Rules 2 and 3 under one top; where it is a root itself, all below it is its run."""
     around_calls: set[int] = set()
-    for node in _inside(top):
+    inside = list(_inside(top))
+    for node in inside:
         if _is_call(node):
             mark_above(node, around_calls)
+    if _roots_a_run(top, around_calls):
+        return [_members(top, inside)]
     roots: dict[int, Node] = {}
     above: set[int] = set()
     stack = [top]
@@ -113,12 +116,12 @@ def _rooted(top: Node) -> list[Members]:
         else:
             stack.extend(_unnamed(node))
     roots |= {id(r): r for r in _roots_of_bare_calls(top, roots, above)}
-    return [_members(root, roots) for root in roots.values()]
+    return [_members(root, _own_nodes(root, roots)) for root in roots.values()]
 
 
-def _unnamed(node: Node) -> Iterable[Node]:
+def _unnamed(node: Node) -> list[Node]:
     """The children that no named run holds."""
-    return (c for c in node.children if c.run_id is None)
+    return [c for c in node.children if c.run_id is None]
 
 
 def _inside(root: Node) -> Iterator[Node]:
@@ -127,7 +130,8 @@ def _inside(root: Node) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(_unnamed(node))
+        if node.children:
+            stack += _unnamed(node)
 
 
 def _rootless(node: Node) -> bool:
@@ -152,7 +156,8 @@ def _has_model_call(run: Members) -> bool:
 
 
 def _is_call(node: Node) -> bool:
-    return node.kind in CALL_KINDS and not _rootless(node)
+    r = node.reading
+    return r is not None and r.kind in CALL_KINDS and not r.rootless
 
 
 def _roots_of_bare_calls(top: Node, roots: dict[int, Node], above: set[int]) -> list[Node]:
@@ -177,7 +182,7 @@ def _roots_of_bare_calls(top: Node, roots: dict[int, Node], above: set[int]) -> 
     return [*found.values(), *(node for node, highest in alone if id(highest) not in found)]
 
 
-def _members(root: Node, roots: Mapping[int, Node]) -> Members:
+def _own_nodes(root: Node, roots: Mapping[int, Node]) -> list[Node]:
     """A call that is above another run has only itself and what leads there."""
     nodes: list[Node] = []
     stack = [root]
@@ -185,6 +190,10 @@ def _members(root: Node, roots: Mapping[int, Node]) -> Members:
         node = stack.pop()
         nodes.append(node)
         stack.extend(c for c in _unnamed(node) if id(c) not in roots)
+    return nodes
+
+
+def _members(root: Node, nodes: list[Node]) -> Members:
     return Members(run_id_of(root.trace_id, root.span_id, root.started_ns), [root], nodes)
 
 
@@ -211,9 +220,9 @@ def _without_satellites(runs: list[Members], duplicates: Duplicates) -> list[Mem
     Of two runs that see just the same call, the one that knows an agent or came first stays. Tools alone go to the run
     that sees one of them, or nowhere.
     """
-    home = {id(n): run for run in runs for n in run.nodes}
+    home = {id(n): run for run in runs for n in run.nodes} if duplicates else {}
     gone: set[int] = set()
-    for run in sorted(runs, key=_weight):
+    for run in sorted(runs, key=_weight) if duplicates else ():
         targets = _elsewhere(run, duplicates, home)
         if targets:
             gone.add(id(run))

@@ -278,7 +278,9 @@ def _follow_calls(tops: list[Node]) -> dict[int, str]:
 
 
 def _by_time(node: Node) -> tuple[int, str, str, bool, int]:
-    return node.start, node.trace_id, node.span_id, node.started_ns is None, node.end
+    start = node.start
+    end = node.ended_ns if node.ended_ns is not None else start
+    return start, node.trace_id, node.span_id, node.started_ns is None, end
 
 
 class _Index:
@@ -299,6 +301,8 @@ class _Index:
         found = self._nodes.get((node.trace_id, node.parent_id))
         if found is None:
             return None
+        if len(found) == 1:
+            return found[0]
         return found[max(bisect_right(found, node.start, key=lambda n: n.start) - 1, 0)]
 
 
@@ -306,6 +310,9 @@ def _cut_loops(ordered: list[Node]) -> None:
     """Make the earliest span of each circle of parents a top."""
     state: dict[int, int] = {}
     for number, node in enumerate(ordered, 1):
+        if node.parent is None or id(node.parent) in state:
+            state.setdefault(id(node), number)  # as nearly all are: parents start before their children
+            continue
         path: list[Node] = []
         step: Node | None = node
         while step is not None and id(step) not in state:
