@@ -230,7 +230,8 @@ def _spoken(found: SpanMessages) -> list[SpanMessage]:
     return [
         SpanMessage(name, position, message.role, message.text)
         for name in DIRECTIONS
-        for position, message in enumerate(getattr(found, name))
+        if (messages := getattr(found, name))
+        for position, message in enumerate(messages)
     ]
 
 

@@ -78,12 +78,9 @@ class _Finder:
     """
 
     def __init__(self, attributes: Attributes, lengths: list[int]) -> None:
-        shortest = min([length for length in lengths if length >= SHORTEST], default=sys.maxsize)
-        self._values: list[tuple[str, str]] = []
-        for key, value in attributes.items():
-            if type(value) is str and len(value) >= shortest and _is_writable(key):
-                self._values.append((key, value))
-        self._ends: dict[str, int] = {}
+        least = min([length for length in lengths if length >= SHORTEST], default=sys.maxsize)
+        values = [(k, v) for k, v in attributes.items() if type(v) is str and len(v) >= least and _is_writable(k)]
+        self._values, self._ends = values, dict[str, int]()
 
     def place(self, message: SpanMessage) -> tuple[str | None, Place]:
         """The attribute, if any, and the place in it."""
@@ -102,16 +99,16 @@ class _Finder:
         return None, place
 
     def _find(self, place: Place, spelled: str) -> str | None:
-        """The attribute that has it, and where. Messages come in order, so it is behind the last one first of all."""
-        for key, value in self._values:
-            end = self._ends.get(key, 0)
-            at = _find(spelled, value, end)
-            if at < 0 and end:
-                at = _find(spelled, value)
-            if at >= 0:
-                place.start, place.length = at + 1, len(spelled)
-                self._ends[key] = at + len(spelled)
-                return key
+        """The attribute that has it, and where. Messages come in order, so it is behind the last ones first of all."""
+        for ends in (self._ends, {}):
+            for key, value in self._values:
+                at = _find(spelled, value, ends.get(key, 0))
+                if at >= 0:
+                    place.start, place.length = at + 1, len(spelled)
+                    self._ends[key] = at + len(spelled)
+                    return key
+            if not ends:
+                break  # nothing was left out
         return None
 
 
