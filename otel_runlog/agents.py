@@ -8,7 +8,7 @@ import msgspec
 
 from otel_runlog.counting import sum_of, sum_of_usd
 from otel_runlog.duplicates import Duplicates
-from otel_runlog.model import AgentUsage, Step, Usage
+from otel_runlog.model import AgentUsage, RunLog, Usage
 from otel_runlog.steps import agent_of
 from otel_runlog.tree import CALL_KINDS, FROM_THE_TOP, Node
 
@@ -34,9 +34,9 @@ class _Agent(msgspec.Struct):
     inclusive: _Parts
 
 
-def agents_of(nodes: list[Node], steps: list[Step], top: str | None, duplicates: Duplicates) -> tuple[AgentUsage, ...]:
-    """Own and inclusive figures, the root's agent (`top`) first. Own figures over all agents add up to the run's."""
-    top = top or UNNAMED
+def agents_of(nodes: list[Node], run: RunLog, duplicates: Duplicates) -> tuple[AgentUsage, ...]:
+    """Own and inclusive figures, the root's agent first. Own figures over all agents add up to the run's."""
+    steps, top = run.steps, run.agent or UNNAMED
     found = {top: _new(None, 0)}
     if not {step.agent for step in steps} <= {top, None}:
         for node in sorted(nodes, key=FROM_THE_TOP):
@@ -48,8 +48,16 @@ def agents_of(nodes: list[Node], steps: list[Step], top: str | None, duplicates:
             agent.own.usages.append(step.usage)
             if step.cost.usd is not None:
                 agent.own.costs_usd.append(step.cost.usd)
+    if len(found) == 1:
+        return (_only(top, found[top], run.tokens),)
     _sum_up(found)
     return tuple(_figures(name, found[name]) for name in sorted(found, key=lambda n: found[n].depth))
+
+
+def _only(name: str, a: _Agent, tokens: Usage) -> AgentUsage:
+    """The figures of an agent that did all."""
+    usd = sum_of_usd(a.own.costs_usd)
+    return AgentUsage(name, None, 0, a.calls, tokens, usd, tokens, usd)
 
 
 def _new(parent: str | None, depth: int) -> _Agent:

@@ -48,11 +48,11 @@ _LLM = StepKind.LLM
 class Figures(msgspec.Struct, gc=False):
     """What one step adds.
 
-    `reading` has what other views of the call know better; `counted_by` is the view that counts for it. `usage` is what the step shows; where it is `counted` the
-    run adds it up. `rollup`: it stands for the calls below; `covered`: a roll-up above stands for it. `cut`: the usage
-    is a part of what was served; `missing`: it is one of the run's usage_missing_calls. `left_out` is usage that the
-    span carries and nobody adds up; `unseen` says that no call has it either. `tokens_below` are those of the counted
-    steps below. `notes` are those of the price.
+    `reading` has what other views of the call know better; `counted_by` is the view that counts for it. `usage` is what
+    the step shows; where it is `counted` the run adds it up. `rollup`: it stands for the calls below; `covered`: a
+    roll-up above stands for it. `cut`: the usage is a part of what was served; `missing`: it is one of the run's
+    usage_missing_calls. `left_out` is usage that the span carries and nobody adds up; `unseen` says that no call has it
+    either. `tokens_below` are those of the counted steps below. `notes` are those of the price.
     """
 
     reading: Reading

@@ -119,7 +119,7 @@ def _run(members: Members, figures: Mapping[int, Figures], duplicates: Duplicate
             step.cost = Cost()
     _total(run, steps, missing=sum(figures[id(n)].missing for n in nodes))
     _close(run, members, nodes, now, duplicates)
-    run.agents = agents_of(nodes, steps, run.agent, duplicates)
+    run.agents = agents_of(nodes, run, duplicates)
     _warn(run, members, nodes, figures)
     return run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from otel_runlog.counting import Figures
 from otel_runlog.duplicates import Duplicates
@@ -73,8 +73,8 @@ def _step(run_id: str, step_index: int, node: Node, f: Figures, duplicates: Dupl
         convention=r.convention,
         scope=node.scope,
         content=r.content,
-        warnings=(*(r.warnings if f.counted else ()), *_warnings(node, f)),
-        notes=(*node_notes(node), *r.notes, *_notes(f)),
+        warnings=(r.warnings if f.counted else ()) + _warnings(node, f),
+        notes=node_notes(node) + r.notes + _notes(f),
     )
 
 
@@ -86,7 +86,7 @@ def _usage_source(f: Figures) -> UsageSource:
     return UsageSource.LOG if f.reading.usage_logged else _SPAN
 
 
-def _warnings(node: Node, f: Figures) -> Sequence[str]:
+def _warnings(node: Node, f: Figures) -> tuple[str, ...]:
     """What makes a number of the run doubtful."""
     if not (f.rollup or f.missing or f.unseen):
         return ()
@@ -98,7 +98,7 @@ def _warnings(node: Node, f: Figures) -> Sequence[str]:
         found.append(f"usage_missing: input_tokens and output_tokens of {node.name!r}, {tokens} in all, are of no call")
     if f.missing and not f.covered:
         found.append(_missing(node, f))
-    return found
+    return tuple(found)
 
 
 def _missing(node: Node, f: Figures) -> str:
@@ -111,7 +111,7 @@ def _missing(node: Node, f: Figures) -> str:
     return f"{code}: no input_tokens and output_tokens for a call that {answered}"
 
 
-def _notes(f: Figures) -> Sequence[str]:
+def _notes(f: Figures) -> tuple[str, ...]:
     if not (f.counted_by or f.missing or f.left_out):
         return f.notes
     found = list(f.notes)
@@ -121,10 +121,10 @@ def _notes(f: Figures) -> Sequence[str]:
         found.append("usage_missing: no tokens of its own; the roll-up above stands for it")
     if f.left_out and not f.unseen:
         found.append(f"usage_rollup: its {f.left_out.total_tokens} tokens are those of calls that count")
-    return found
+    return tuple(found)
 
 
-def node_notes(node: Node) -> Sequence[str]:
+def node_notes(node: Node) -> tuple[str, ...]:
     """What there is to say of a span, whether it is a step or not."""
     if not (node.looped or node.dropped):
         return node.notes
@@ -135,4 +135,4 @@ def node_notes(node: Node) -> Sequence[str]:
         found.append(
             f"attributes_dropped: {node.dropped} attributes, events or links were cut by the SDK's span limits"
         )
-    return found
+    return tuple(found)
