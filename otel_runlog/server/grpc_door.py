@@ -49,6 +49,7 @@ MEMORY_PER_READ_BYTE: Final = 8
 SLOW_READ_S: Final = 1.0
 _LOOK_EVERY_S: Final = 0.25
 _MORE_TO_STOP_S: Final = 1.0
+_ENDING_S: Final = 0.5
 
 logger = logging.getLogger("otel_runlog")
 
@@ -216,6 +217,8 @@ class _Reading:
         try:
             return next(messages)
         except StopIteration:
+            if _ends(one.context):
+                raise RefusedError(GONE.outcome, GONE.message) from None
             raise RefusedError(Outcome.MALFORMED, "the call has no message") from None
         finally:
             self._reads.discard(one)
@@ -293,6 +296,12 @@ GONE: Final = Answer(
     "a call ended before its message had come: its client went away, or the message was larger than --max-request "
     "(max_request in the file), which grpc tells the client alone",
 )
+
+
+def _ends(context: grpc.ServicerContext) -> bool:
+    """Whether a call is over, or just ending: where grpc refused the message, the handler may hear of that first."""
+    ended = threading.Event()
+    return not context.add_callback(ended.set) or ended.wait(_ENDING_S)
 
 
 def _in(pool: ThreadPoolExecutor, behaviour: Callable[..., bytes]) -> Callable[..., bytes]:
