@@ -41,7 +41,7 @@ class Guard:
         if not self._is_ours(host):
             raise RefusedError(
                 Outcome.FORBIDDEN,
-                f"this server is not called {host[:100]!r}: name it in --host (hosts in the file) if it is",
+                f"this server is not called {host[:100]!r}: name it in --hosts if it is",
             )
         origin = headers.get("origin")
         if origin is not None and _host_of(origin) != host:

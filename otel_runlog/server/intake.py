@@ -32,6 +32,7 @@ WHY: Final[Mapping[str, str]] = {
 }
 """What is wrong with a rejected item, by the reason under which it is counted."""
 
+_WAY_OUT: Final = "send smaller batches, or raise --max-spans-per-request or --max-attributes-per-span"
 _LOSES_DATA: Final = frozenset({Outcome.TOO_LARGE, Outcome.GONE})
 
 logger = logging.getLogger("otel_runlog")
@@ -118,7 +119,7 @@ class Intake:
                 scanned = scan(body, signal, encoding, self._limits)
                 kept = body if self._redact is None else self._redact(body, signal, encoding)
         except OverLimitError as error:
-            return Answer(Outcome.TOO_LARGE, f"{error}: the request was refused whole; send smaller batches")
+            return Answer(Outcome.TOO_LARGE, f"{error}: it was refused whole; {_WAY_OUT}")
         except OtlpError as error:
             return Answer(Outcome.MALFORMED, str(error))
         if not scanned.items:

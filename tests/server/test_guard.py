@@ -62,7 +62,7 @@ def beyond(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
 def test_a_foreign_host_is_403_on_every_route(on_loopback: Doors, host: str, method: str, path: str) -> None:
     reply = on_loopback.request(method, path, headers={"Host": host, "Content-Type": PROTOBUF})
     assert reply.status == 403
-    assert "--host" in reply.rpc_status.message
+    assert "--hosts" in reply.rpc_status.message
 
 
 @pytest.mark.fault(35)
