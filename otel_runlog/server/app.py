@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from queue import SimpleQueue
 from typing import Final
 
 from otel_runlog.door.loading import Loading
@@ -62,6 +63,7 @@ FORWARD_STOP_S: Final = 1.0
 """What destinations have taken by then is not sent again; the rest stays in the journal."""
 MOST_FILES: Final = 65_536
 """A connection takes a file descriptor; most systems give a process 1,024 unless it asks for more."""
+_ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 
 logger = logging.getLogger("otel_runlog")
 
@@ -250,8 +252,7 @@ def serve_until_told(config: ServerConfig, say: Callable[[ServerAddress], object
     Raises:
         RunLogError: as Server.start.
     """
-    told = threading.Event()
-    with _signals(told.set):
+    with asked_to_end() as told:
         raise_file_limit()
         give_back_large_blocks()
         provider = metrics_provider()
@@ -260,19 +261,26 @@ def serve_until_told(config: ServerConfig, say: Callable[[ServerAddress], object
         try:
             with rare_collections():
                 say(address)
-                told.wait()
+                told.get()
         finally:
             server.stop()
 
 
 @contextlib.contextmanager
-def _signals(act: Callable[[], None]) -> Iterator[None]:
-    before = {number: signal.signal(number, lambda *_: act()) for number in (signal.SIGTERM, signal.SIGINT)}
+def asked_to_end() -> Iterator[SimpleQueue[int]]:
+    """Gets every SIGTERM and SIGINT. Supervisors and shells send several: while the process ends, more change nothing.
+
+    A handler may interrupt itself, so it does no more than SimpleQueue.put, which is reentrant; Event.set would wait
+    for the one that it interrupted. Afterwards they are ignored, as the process ends now, with its own exit code.
+    """
+    told: SimpleQueue[int] = SimpleQueue()
+    for number in _ENDINGS:
+        signal.signal(number, lambda number, _: told.put(number))
     try:
-        yield
+        yield told
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number in _ENDINGS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def is_loopback(host: str) -> bool:

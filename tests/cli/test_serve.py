@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import grpc
@@ -51,6 +52,15 @@ def test_the_first_line_says_where_and_never_the_token(tmp_path: Path) -> None:
         served.end(signal.SIGINT)
         assert served.process.stdout is not None
         assert served.process.stdout.read() == ""
+
+
+def test_it_ends_once_however_often_it_is_told(tmp_path: Path) -> None:
+    with serving(tmp_path / "runs.duckdb") as served:
+        deadline = time.monotonic() + 30
+        while served.process.poll() is None and time.monotonic() < deadline:  # also while a handler runs
+            served.process.send_signal(signal.SIGTERM)
+            served.process.send_signal(signal.SIGINT)
+        assert served.process.returncode == 0
 
 
 def test_a_second_server_of_a_store_ends_with_one_sentence_and_the_first_goes_on(tmp_path: Path) -> None:
