@@ -43,6 +43,7 @@ from otel_runlog.server.heap import give_back_large_blocks
 from otel_runlog.server.http_door import HttpDoor
 from otel_runlog.server.intake import Intake
 from otel_runlog.server.loading import Lag, TurnTaker, count_books, make_store
+from otel_runlog.server.loops import refuse_loops
 from otel_runlog.server.otlp_routes import otlp_routes
 from otel_runlog.server.query_child import ChildLimits
 from otel_runlog.server.query_pool import QueryPool
@@ -103,10 +104,11 @@ class Server:
 
         Raises:
             ServerStartError: another server has the store, an address cannot be used or must not be.
-            ConfigError: the token's file or a destination's cannot be used.
+            ConfigError: the token's file or a destination's cannot be used, or a destination is this server itself.
             JournalError: the journal's folder cannot be used.
         """
         token, token_for_all = self._token(), not self._is_local()
+        refuse_loops(self._config.forward, (self._config.grpc, self._config.http))
         with contextlib.ExitStack() as parts:
             claim = addresses.claim(self._config.db)
             parts.callback(claim.withdraw)

@@ -85,6 +85,12 @@ def test_a_port_that_is_taken_ends_with_one_sentence(tmp_path: Path) -> None:
             assert done.stderr.count("\n") == 1
 
 
+def test_it_does_not_forward_to_itself(tmp_path: Path) -> None:
+    done = otel_runlog("serve", "--db", str(tmp_path / "a.duckdb"), "--forward", "http://localhost:4318")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: localhost:4318 is this server itself")
+
+
 @pytest.mark.fault(37)
 def test_other_machines_are_served_only_with_a_token_or_on_demand(tmp_path: Path) -> None:
     db = tmp_path / "runs.duckdb"
