@@ -55,6 +55,20 @@ def test_who_waits_is_told_of_a_run_as_it_finishes(tmp_path: Path) -> None:
     assert (status, [run["agent"] for run in json.loads(body)["runs"]]) == (200, ["planner"])
 
 
+def test_a_long_question_is_answered_that_the_server_ends_and_does_not_hold_that_up(tmp_path: Path) -> None:
+    with serving(tmp_path / "runs.duckdb") as served:
+        token, answers = token_of(served.db), []
+        long = {"sql": "select count(*) from range(1000000000000)"}
+        asking = threading.Thread(target=lambda: answers.append(served.post("/v1/sql", long, token)))
+        asking.start()
+        with pytest.raises(subprocess.TimeoutExpired):  # it is being answered
+            served.process.wait(1.5)
+        assert served.end()[0] == 0
+        asking.join()
+    [(status, body)] = answers
+    assert (status, json.loads(body)["error"]) == (503, "ServerBusyError")
+
+
 def test_what_was_acknowledged_is_in_the_next_answer(tmp_path: Path) -> None:
     with serving(tmp_path / "runs.duckdb") as served:
         exporter, token = served.exporter("grpc"), token_of(served.db)

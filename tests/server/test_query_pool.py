@@ -298,6 +298,17 @@ def test_whoever_waits_is_told_at_once_that_the_server_ends(db):
                 asked.result(5)
 
 
+def test_a_question_that_the_end_cuts_short_is_not_called_slow(db, turns):
+    pool = QueryPool(ChildLimits(str(db), time_s=100.0), turns)
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(pool.ask, Sql(ATTACKS["cross join"]))
+        while not pool._busy:
+            pass
+        pool.close()
+        with pytest.raises(ServerBusyError, match="the server is ending"):
+            asked.result(20)
+
+
 def test_what_is_pending_is_loaded_before_the_answer(db, turns):
     asked = []
     pool = QueryPool(ChildLimits(str(db)), turns, lambda timeout_s: asked.append(timeout_s) is None)
