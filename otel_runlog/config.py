@@ -35,6 +35,9 @@ JOURNAL_MAX_BYTES: Final = 4 << 30
 """DESIGN rule 2."""
 DESTINATION_SCHEMES: Final = ("http", "https", "grpc", "grpcs")
 
+LONGEST_S: Final = 86_400
+"""No wait is longer than a day: locks and timers take no infinite time, and no comparison refuses NaN."""
+_USER: Final = re.compile(r"//[^/]*@")
 _VARIABLE: Final = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
@@ -201,7 +204,7 @@ class DestinationConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     @property
     def label(self) -> str:
         """What it goes by: its name, else its host and port. Never what may be a secret in the URL."""
-        return self.name or urlsplit(self.url).netloc.rpartition("@")[2]
+        return self.name or urlsplit(self.url).netloc.rpartition("@")[2].replace("[", "").replace("]", "")
 
     def validate(self) -> None:
         """Raises ConfigError where nothing could ever be sent there."""
@@ -212,13 +215,17 @@ class DestinationConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             is_whole = False
         if not is_whole:
             known = ", ".join(f"{scheme}://" for scheme in DESTINATION_SCHEMES)
-            raise ConfigError(f"forward needs a URL with a host that begins with one of {known}, not {self.url!r}")
+            shown = _USER.sub("//", self.url)
+            raise ConfigError(f"forward needs a URL with a host that begins with one of {known}, not {shown!r}")
         if parts.username is not None:
             raise ConfigError(f"the URL of {self.label} holds a user: put it into `headers` as authorization")
         if (self.cert_file is None) is not (self.key_file is None):
             raise ConfigError(f"{self.label} has only one of cert_file and key_file: a certificate needs both")
-        if self.timeout_s <= 0 or self.enrich_wait_s < 0 or not self.signals:
-            raise ConfigError(f"{self.label}: timeout_s must be above 0, enrich_wait_s 0 or more, signals not empty")
+        if not (0 < self.timeout_s <= LONGEST_S and 0 <= self.enrich_wait_s <= LONGEST_S and self.signals):
+            raise ConfigError(
+                f"{self.label}: timeout_s must be above 0, enrich_wait_s 0 or more, both at most {LONGEST_S}, and "
+                "signals not empty"
+            )
 
 
 def expand(text: str, environ: Mapping[str, str] | None = None) -> str:

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import msgspec
 
-from otel_runlog.config import JOURNAL_MAX_BYTES, DestinationConfig, StoreConfig, expand, require_db
+from otel_runlog.config import JOURNAL_MAX_BYTES, LONGEST_S, DestinationConfig, StoreConfig, expand, require_db
 from otel_runlog.errors import ConfigError
 
 GRPC_BIND: Final = "127.0.0.1:4317"
@@ -143,7 +143,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         for key, value in (given or {}).items():
             _put(raw, key.split("."), value)
         try:
-            raw["forward"] = [_destination(item) for item in raw.get("forward", ())]
+            raw["forward"] = [_destination(item) for item in _listed(raw.get("forward", ()))]
             config = msgspec.convert(_expanded(raw, environ), cls, strict=False, dec_hook=_decode)
         except (msgspec.ValidationError, ValueError) as error:
             raise ConfigError(f"{file or 'the settings'}: {_in_words(error)}") from None
@@ -168,15 +168,21 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise ConfigError("neither grpc nor http is served: give one of them an address")
         if self.memory < SMALLEST_MEMORY_BYTES:
             raise ConfigError(f"memory is {self.memory}; the server needs {Size(SMALLEST_MEMORY_BYTES)} at least")
-        numbers = ("max_spans_per_request", "max_attributes_per_span", "load_every_s")
+        numbers = ("max_spans_per_request", "max_attributes_per_span")
         wrong = [name for name in numbers if getattr(self, name) <= 0]
-        wrong += [f"sql.{name}" for name in ("time_s", "concurrent") if getattr(self.sql, name) <= 0]
+        wrong += ["sql.concurrent"] if self.sql.concurrent <= 0 else []
         if wrong:
             raise ConfigError(f"{', '.join(wrong)} must be above 0")
+        for name, seconds in (("load_every_s", self.load_every_s), ("sql.time_s", self.sql.time_s)):
+            if not 0 < seconds <= LONGEST_S:
+                raise ConfigError(f"{name} must be above 0 and at most {LONGEST_S}, not {seconds}")
         for destination in self.forward:
             destination.validate()
         if doubled := _doubled([destination.label for destination in self.forward]):
-            raise ConfigError(f"two destinations are called {doubled!r}: give one of them another `name`")
+            raise ConfigError(
+                f"two destinations are called {doubled!r}: give one of them another `name`, as an option "
+                '--forward \'{ url = "...", name = "..." }\''
+            )
 
 
 def host_and_port(name: str, bind: str) -> tuple[str, int]:
@@ -206,7 +212,15 @@ def _put(raw: dict[str, Any], path: list[str], value: object) -> None:
     *tables, key = path
     for table in tables:
         raw = raw.setdefault(table, {})
+        if not isinstance(raw, dict):
+            raise ConfigError(f"{table} must be a table of settings, not {raw!r}")
     raw[key] = value
+
+
+def _listed(value: object) -> list[object]:
+    if not isinstance(value, list | tuple):
+        raise ConfigError(f'forward must be a list of URLs or tables, as in forward = ["http://..."], not {value!r}')
+    return list(value)
 
 
 def _destination(item: object) -> object:

@@ -9,6 +9,7 @@ import pytest
 
 from otel_runlog.config import DestinationConfig, RunsForm
 from otel_runlog.errors import ConfigError
+from otel_runlog.server.forward.endpoint import endpoint_of
 from otel_runlog.server_config import ServerConfig, Size, SqlConfig, host_and_port
 
 
@@ -70,12 +71,35 @@ def test_destinations_come_as_tables_urls_or_tables_in_an_option(tmp_path: Path)
         ('db = ":memory:"', "db must be the path of a file"),
         ('token_file = "${env:NOWHERE}"', "the variable NOWHERE is not set"),
         ("a = ", "is no TOML"),
+        ("forward = 5", "forward must be a list of URLs or tables"),
+        ('forward = "http://x"', "forward must be a list of URLs or tables"),
+        ('[forward]\nurl = "http://x"', "forward must be a list of URLs or tables"),
+        ("sql = 5", "sql: Expected `object`, got `int`"),
+        ("load_every_s = nan", "load_every_s must be above 0 and at most 86400, not nan"),
+        ("[sql]\ntime_s = inf", "sql.time_s must be above 0 and at most 86400, not inf"),
+        ('[[forward]]\nurl = "http://x"\ntimeout_s = nan', "x: timeout_s must be above 0"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_starts(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigError) as error:
         ServerConfig.load(written(tmp_path, text), environ={})
     assert said in str(error.value)
+
+
+def test_a_key_in_what_is_no_table_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="sql must be a table of settings, not 5"):
+        ServerConfig.load(written(tmp_path, "sql = 5"), {"sql.time_s": "3"}, {})
+
+
+def test_a_refused_url_is_shown_without_its_user() -> None:
+    with pytest.raises(ConfigError, match=r"not 'ftp://x/y'") as error:
+        ServerConfig.load(None, {"forward": ["ftp://me:p@ss@x/y"]}, {})
+    assert "ss" not in str(error.value)
+
+
+def test_a_destination_may_be_ipv6() -> None:
+    (destination,) = ServerConfig.load(None, {"forward": ["http://[::1]:4399"]}, {}).forward
+    assert endpoint_of(destination).name == "::1:4399"
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
