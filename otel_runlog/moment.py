@@ -22,6 +22,6 @@ def moment(text: str, now: dt.datetime) -> dt.datetime:
         if ago := _AGO.fullmatch(text):
             return now - dt.timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         at = dt.datetime.fromisoformat(text)
-    except (ValueError, OverflowError):
+        return at.replace(tzinfo=dt.UTC) if at.tzinfo is None else at.astimezone(dt.UTC)
+    except (ValueError, OverflowError):  # also a year beyond 9999 once in UTC
         raise ConfigError(f"{text!r} is no time: write 2h, 7d, 2026-11-05 or 2026-11-05T12:00") from None
-    return at.replace(tzinfo=dt.UTC) if at.tzinfo is None else at

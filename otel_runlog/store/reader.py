@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections import defaultdict
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ RunOrder: TypeAlias = Literal["started", "cost", "tokens", "duration", "errors"]
 
 SHORTEST_PREFIX = 4
 _SHOWN_CANDIDATES = 5
+_FIRST, _LAST = dt.datetime(1678, 1, 1, tzinfo=dt.UTC), dt.datetime(2262, 1, 1, tzinfo=dt.UTC)
 _LOOKED_AT = 4
 """So many versions are looked at for a run of the newest: some no longer count, some are not asked for."""
 
@@ -189,12 +191,17 @@ def _conditions(query: RunLogQuery) -> dict[str, object]:
         "status": query.status,
         "session_id": query.session_id,
         "labels": plain_json.dumps(dict(query.labels)) if query.labels else None,
-        "since": query.since,
-        "until": query.until,
+        "since": _within_ns(query.since),
+        "until": _within_ns(query.until),
         "sort": "started",
         "limit": query.limit,
         "offset": query.offset,
     }
+
+
+def _within_ns(at: dt.datetime | None) -> dt.datetime | None:
+    """A time that nanoseconds in 64 bits hold, as those of the store: before the first and after the last is no run."""
+    return at if at is None or at.tzinfo is None else min(max(at, _FIRST), _LAST)
 
 
 def _check(query: RunLogQuery, order: str) -> None:

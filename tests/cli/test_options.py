@@ -31,6 +31,12 @@ def test_a_time_is_absolute_or_ago(value, at):
     assert MOMENT.convert(value, None, None) == at
 
 
+@pytest.mark.parametrize("value", ["9999-12-31T23:59:59-23:00", "0001-01-01T00:00:00+23:00"])
+def test_a_time_that_is_none_in_utc_is_refused(value):
+    with pytest.raises(click.BadParameter, match="is no time"):
+        MOMENT.convert(value, None, None)
+
+
 @given(st.text(max_size=12))
 def test_any_text_is_a_time_or_refused(value):
     try:

@@ -105,6 +105,8 @@ def test_listed_runs_are_whole(store, run):
         (RunLogQuery(since=DAY_2), ["3", "2"]),
         (RunLogQuery(until=DAY_2), ["1"]),
         (RunLogQuery(agent="planner", since=DAY_2), ["2"]),
+        (RunLogQuery(since=dt.datetime.min.replace(tzinfo=dt.UTC)), ["3", "2", "1"]),
+        (RunLogQuery(until=dt.datetime.max.replace(tzinfo=dt.UTC)), ["3", "2", "1"]),
         (RunLogQuery(limit=2), ["3", "2"]),
         (RunLogQuery(limit=1, offset=1), ["2"]),
         (RunLogQuery(offset=2), ["1", "0"]),
