@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         _accept_any_text()
-        with _said_in_one_sentence(), _warnings_said():
+        with _said_in_one_sentence(), warnings_said():
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -107,14 +107,18 @@ def _said_in_one_sentence() -> Iterator[None]:
 
 
 class _Warnings(logging.Handler):
-    """Says what the package logs, on one line and without what a terminal would obey."""
+    """Says what the package logs, on one line and without what a terminal would obey; of a bug of ours where it is."""
 
     def emit(self, record: logging.LogRecord) -> None:
         click.echo(f"warning: {clean(record.getMessage())}", err=True)
+        if record.exc_info:
+            lines = logging.Formatter().formatException(record.exc_info).splitlines()
+            click.echo("\n".join(f"  {clean(line)}" for line in lines), err=True)
 
 
 @contextlib.contextmanager
-def _warnings_said() -> Iterator[None]:
+def warnings_said() -> Iterator[None]:
+    """Have what the package logs said on stderr."""
     logger, handler = logging.getLogger("otel_runlog"), _Warnings(logging.WARNING)
     logger.addHandler(handler)
     try:

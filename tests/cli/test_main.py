@@ -1,10 +1,12 @@
 """What holds for every command."""
 
+import logging
 import subprocess
 import sys
 
 import pytest
 
+from otel_runlog.cli.group import warnings_said
 from otel_runlog.cli.main import COMMANDS
 
 
@@ -32,6 +34,17 @@ def test_a_store_that_is_not_there_is_one_sentence_and_exit_2(call, tmp_path, co
     assert result.stderr == (
         f"error: there is no store at {tmp_path}/none.duckdb: --db names another one, `ingest` and `demo` make one\n"
     )
+
+
+def test_an_error_of_our_own_is_logged_with_where_it_was(capsys):
+    with warnings_said():
+        try:
+            raise ValueError("no \x1b[31mcolour")
+        except ValueError:
+            logging.getLogger("otel_runlog").exception("GET %s failed", "/v1/runs")
+    said = capsys.readouterr().err
+    assert said.startswith("warning: GET /v1/runs failed\n  Traceback")
+    assert said.endswith("  ValueError: no colour\n")
 
 
 def test_wrong_usage_is_one_sentence_and_exit_2(call):
