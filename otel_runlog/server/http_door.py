@@ -75,7 +75,7 @@ class HttpDoor:
         self._body_timeout_s = body_timeout_s
         self._thread = threading.Thread(target=self._run, name="otel-runlog-http", daemon=True)
         self._listens = threading.Event()
-        self._failure: OSError | None = None
+        self._failure: Exception | None = None
         self._address = ""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end = asyncio.Event()
@@ -110,7 +110,7 @@ class HttpDoor:
         self._loop = asyncio.get_running_loop()
         try:
             server = self._listening_server(self._loop)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - `start` raises it; here nobody would see it
             self._failure = error
             return
         finally:
