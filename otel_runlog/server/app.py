@@ -64,6 +64,7 @@ FORWARD_STOP_S: Final = 1.0
 """What destinations have taken by then is not sent again; the rest stays in the journal."""
 MOST_FILES: Final = 65_536
 """A connection takes a file descriptor; most systems give a process 1,024 unless it asks for more."""
+_EVERYWHERE: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - no names
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 
 logger = logging.getLogger("otel_runlog")
@@ -113,7 +114,7 @@ class Server:
             claim = addresses.claim(self._config.db)
             parts.callback(claim.withdraw)
             self._start_behind(parts)
-            guard = Guard(self._config.hosts, token=token, token_for_all=token_for_all)
+            guard = Guard(self._hosts(), token=token, token_for_all=token_for_all)
             grpc, http = self._start_doors(parts, guard)
             address = self._address(grpc, http, token)
             claim.publish(address)
@@ -239,6 +240,11 @@ class Server:
                 "--insecure to serve them to everybody"
             )
         return not open_binds or (self._config.insecure and not self._config.token_file)
+
+    def _hosts(self) -> list[str]:
+        """The names that may stand in Host: those of the settings, and the one that is listened on if it is one."""
+        host = self._config.http.rpartition(":")[0]
+        return [*self._config.hosts, *([host] if host.strip("[]") not in _EVERYWHERE else [])]
 
     def _address(self, grpc: str, http: str, token: str) -> ServerAddress:
         file = self._config.token_file

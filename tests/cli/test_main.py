@@ -36,10 +36,14 @@ def test_a_store_that_is_not_there_is_one_sentence_and_exit_2(call, tmp_path, co
     )
 
 
+def raise_value_error(text):
+    raise ValueError(text)
+
+
 def test_an_error_of_our_own_is_logged_with_where_it_was(capsys):
     with warnings_said():
         try:
-            raise ValueError("no \x1b[31mcolour")
+            raise_value_error("no \x1b[31mcolour")
         except ValueError:
             logging.getLogger("otel_runlog").exception("GET %s failed", "/v1/runs")
     said = capsys.readouterr().err

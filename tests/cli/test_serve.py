@@ -91,6 +91,19 @@ def test_it_does_not_forward_to_itself(tmp_path: Path) -> None:
     assert done.stderr.startswith("error: localhost:4318 is this server itself")
 
 
+def test_a_host_that_is_none_ends_with_one_sentence(tmp_path: Path) -> None:
+    store = ("--db", str(tmp_path / "a.duckdb"))
+    done = otel_runlog("serve", *store, "--insecure", "--grpc", "127.0.0.1:0", "--http", "a..b:0")
+    assert done.returncode == 2
+    assert done.stderr == "error: cannot serve HTTP on a..b:0: 'a..b' cannot be the name of a host\n"
+
+
+def test_the_address_that_is_listened_on_may_stand_in_host(tmp_path: Path) -> None:
+    with serving(tmp_path / "runs.duckdb", "--insecure", http="127.0.0.2:0", grpc="") as served:
+        assert served.http.startswith("127.0.0.2:")
+        assert served.get("/healthz")[0] == 200
+
+
 @pytest.mark.fault(37)
 def test_other_machines_are_served_only_with_a_token_or_on_demand(tmp_path: Path) -> None:
     db = tmp_path / "runs.duckdb"
