@@ -112,6 +112,8 @@ class Loader:
         except StoreLockedError as error:
             report.held_by = str(error)
         except StoreInterruptedError:
+            if not self._stop.is_set():  # a signal handler raised, Ctrl-C's for instance
+                raise
             report.more = True
         else:
             self._put_away(ended if writer.is_settled else (), report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import tempfile
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from otel_runlog.doctor import examine
 from otel_runlog.door.loss_records import Loss, encode_losses
+from otel_runlog.errors import StoreInterruptedError
 from otel_runlog.journal.folder import journal_folder
 from otel_runlog.journal.layout import FOOTER_BYTES
 from otel_runlog.journal.writer import JournalWriter
@@ -27,6 +29,7 @@ from otel_runlog.pricing import PriceTable
 from otel_runlog.runs import project, project_nodes
 from otel_runlog.store.batch import Position
 from otel_runlog.store.reader import StoreReader
+from otel_runlog.store.writer import StoreWriter
 from otel_runlog.testing import MS, START_NS, TraceBuilder
 from otel_runlog.tree import Node
 
@@ -295,3 +298,23 @@ def test_a_trace_that_cannot_be_projected_costs_no_other_its_run(
     load(Loader(db, prices=PRICES), 1, [traces[1].span("later")])
     assert len(stored(db)) == 3
     assert [f.check for f in examine(db).findings if f.check == "unprojected"] == []
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_a_signal_interrupts_is_no_turn_that_somebody_asked_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    """Ctrl-C is not to be taken for `interrupt`: the turn would end as if all were well."""
+    db, t = tmp_path / "runs.duckdb", TraceBuilder()
+    t.agent("a")
+    journalled(db, t).close()
+    loader = Loader(db, prices=PRICES)
+
+    def interrupted(*_: object) -> None:
+        if asked:
+            loader.interrupt()
+        raise StoreInterruptedError("interrupted")
+
+    monkeypatch.setattr(StoreWriter, "append", interrupted)
+    with contextlib.nullcontext() if asked else pytest.raises(StoreInterruptedError):
+        assert loader.turn().more

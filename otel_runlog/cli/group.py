@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, cast
 
 import click
 
-from otel_runlog.errors import RunLogError, RunNotFoundError
+from otel_runlog.errors import RunLogError, RunNotFoundError, StoreInterruptedError
 from otel_runlog.show.text import clean
 
 ANSWER_IS_NO: Final = 1
@@ -98,6 +98,8 @@ def _said_in_one_sentence() -> Iterator[None]:
         _fail(error.format_message(), error.exit_code)
     except RunNotFoundError as error:
         _fail(str(error), ANSWER_IS_NO)
+    except StoreInterruptedError as error:  # by Ctrl-C
+        _fail(str(error), INTERRUPTED)
     except RunLogError as error:
         _fail(str(error), USAGE_OR_ENVIRONMENT)
     except (click.Abort, KeyboardInterrupt):

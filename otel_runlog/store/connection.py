@@ -19,9 +19,9 @@ from typing import Self, TypeAlias
 
 import duckdb
 
-from otel_runlog.errors import StoreError, StoreInterruptedError, StoreLockedError
+from otel_runlog.errors import StoreError, StoreLockedError
 from otel_runlog.store import arrow, statements
-from otel_runlog.store.said import opening_error, using_error
+from otel_runlog.store.said import interrupted, opening_error, signals_told, using_error
 
 _RETRY_S = 0.05
 _ORPHAN = ".orphan-"
@@ -65,7 +65,7 @@ class StoreConnection:
 
         Raises:
             StoreDamagedError: the file cannot be read any more.
-            StoreInterruptedError: `interrupt` was called.
+            StoreInterruptedError: `interrupt` was called, or a signal handler raised.
             StoreError: DuckDB refuses for another reason.
         """
         return self._fetch(query, parameters)[1]
@@ -78,8 +78,9 @@ class StoreConnection:
     def _fetch(self, query: str, parameters: dict[str, object] | None) -> tuple[list[str], list[tuple[object, ...]]]:
         self._go_on()
         try:
-            cursor = self.duck.execute(statements.query(query), parameters or {})
-            return [column[0] for column in cursor.description or ()], cursor.fetchall()
+            with signals_told(self.path):
+                cursor = self.duck.execute(statements.query(query), parameters or {})
+                return [column[0] for column in cursor.description or ()], cursor.fetchall()
         except duckdb.Error as error:
             raise using_error(self.path, error) from error
 
@@ -88,13 +89,14 @@ class StoreConnection:
 
         Raises:
             duckdb.Error: a value does not fit its column; no row of this call is kept.
-            StoreInterruptedError: `interrupt` was called.
+            StoreInterruptedError: `interrupt` was called, or a signal handler raised.
         """
         self._go_on()
         appender = self.duck.appender(table, columns=list(columns))
         try:
-            appender.append_rows(rows)
-            appender.flush()
+            with signals_told(self.path):
+                appender.append_rows(rows)
+                appender.flush()
         except BaseException:
             appender.clear()
             raise
@@ -105,10 +107,12 @@ class StoreConnection:
         Raises:
             duckdb.Error: as `append`.
             ValueError: a value does not fit its column; so do the others of `arrow.UNSTORABLE`.
-            StoreInterruptedError: `interrupt` was called.
+            StoreInterruptedError: `interrupt` was called, or a signal handler raised.
         """
         self._go_on()
-        if not arrow.append(self.duck, table, names, columns):
+        with signals_told(self.path):
+            is_appended = arrow.append(self.duck, table, names, columns)
+        if not is_appended:
             self.append(table, names, zip(*columns, strict=True))
 
     @contextlib.contextmanager
@@ -116,14 +120,15 @@ class StoreConnection:
         """All or nothing of what happens inside."""
         self._go_on()
         _touch_private(_wal(self.path))
-        self.duck.begin()
-        try:
-            yield
-            self.duck.commit()
-        except BaseException:
-            with contextlib.suppress(duckdb.Error):  # nothing to roll back where DuckDB gave the database up
-                self.duck.rollback()
-            raise
+        with signals_told(self.path):
+            self.duck.begin()
+            try:
+                yield
+                self.duck.commit()
+            except BaseException:
+                with contextlib.suppress(duckdb.Error):  # nothing to roll back where DuckDB gave the database up
+                    self.duck.rollback()
+                raise
 
     def leave_row_groups(self) -> None:
         """Have checkpoints leave row groups as they are, also those that are not full."""
@@ -160,7 +165,7 @@ class StoreConnection:
 
     def _go_on(self) -> None:
         if self._interrupted:
-            raise StoreInterruptedError(f"the work on {self.path} was interrupted; what was not committed is not kept")
+            raise interrupted(self.path)
 
 
 class OpenStore:
@@ -331,11 +336,15 @@ def _attach(file: Path, statement: str, settings: Settings | None = None) -> Sto
     duck = duckdb.connect(":memory:", config=settings or _settings_for(file, statement))
     connection = StoreConnection(duck, file)
     try:
-        duck.execute(statements.query(statement), [str(file)])
-        duck.execute(statements.query("use_store"))
+        with signals_told(file):
+            duck.execute(statements.query(statement), [str(file)])
+            duck.execute(statements.query("use_store"))
     except duckdb.Error as error:
         connection.close()
         raise opening_error(file, str(error)) from error
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -12,9 +12,9 @@ from otel_runlog.errors import RunNotFoundError, StoreError
 from otel_runlog.model import RunLog, RunLogQuery, Step
 from otel_runlog.store import statements
 from otel_runlog.store.batch import Batch, RunVersion
-from otel_runlog.store.connection import open_for_read, open_for_write
+from otel_runlog.store.connection import StoreConnection, open_for_read, open_for_write
 from otel_runlog.store.reader import StoreReader
-from otel_runlog.store.said import asking_error
+from otel_runlog.store.said import asking_error, signals_told
 from otel_runlog.store.writer import StoreWriter
 
 
@@ -92,15 +92,14 @@ class DuckDBRunLogStore:
         """
         store = open_for_read(self._path, self._timeout_s)
         try:
-            relation = store.duck.sql(query, params=params)
-            if relation is None:
-                raise StoreError(f"the statement gives no rows: {query}")
-            relation.to_table("memory.main.answer")
-            store.duck.execute(statements.query("let_go"))
-            store.remove_spill_folder()
+            with signals_told(store.path):
+                _answer(store, query, params)
         except duckdb.Error as error:
             store.close()
             raise asking_error(store.path, error) from error
+        except BaseException:
+            store.close()
+            raise
         return store.duck.table("answer")
 
     def close(self) -> None:
@@ -111,6 +110,16 @@ class DuckDBRunLogStore:
 
     def _write(self) -> StoreWriter:
         return StoreWriter(self._path, timeout_s=self._timeout_s)
+
+
+def _answer(store: StoreConnection, query: str, params: object) -> None:
+    """Copy an answer into memory and let go of the file."""
+    relation = store.duck.sql(query, params=params)
+    if relation is None:
+        raise StoreError(f"the statement gives no rows: {query}")
+    relation.to_table("memory.main.answer")
+    store.duck.execute(statements.query("let_go"))
+    store.remove_spill_folder()
 
 
 def _counting(run_id: str, versions: dict[int, bool]) -> list[tuple[str, int]]:

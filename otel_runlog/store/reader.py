@@ -16,7 +16,7 @@ from otel_runlog.model import AgentUsage, RunLog, RunLogQuery, Step
 from otel_runlog.store import details, plain_json, rows
 from otel_runlog.store.connection import OpenStore, open_for_read
 from otel_runlog.store.details import Preview, Session
-from otel_runlog.store.said import asking_error
+from otel_runlog.store.said import asking_error, signals_told
 
 RunOrder: TypeAlias = Literal["started", "cost", "tokens", "duration", "errors"]
 """What runs are sorted by, the largest first."""
@@ -109,16 +109,18 @@ class StoreReader(OpenStore):
 
         Raises:
             StoreDamagedError: the file cannot be read any more.
+            StoreInterruptedError: a signal handler raised meanwhile.
             StoreError: the statement cannot be run; the reason is DuckDB's.
         """
         try:
-            cursor = self._store.duck.execute(sql)
-            description = cursor.description or []
-            return Result(
-                columns=tuple(str(column[0]) for column in description),
-                types=tuple(str(column[1]) for column in description),
-                rows=cursor.fetchall() if description else [],
-            )
+            with signals_told(self._store.path):
+                cursor = self._store.duck.execute(sql)
+                description = cursor.description or []
+                return Result(
+                    columns=tuple(str(column[0]) for column in description),
+                    types=tuple(str(column[1]) for column in description),
+                    rows=cursor.fetchall() if description else [],
+                )
         except duckdb.Error as error:
             raise asking_error(self._store.path, error) from error
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -14,6 +16,7 @@ _HOLDER = re.compile(r"held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
 _NOT_TO_BE_HAD = ("Permission denied", "No such file", "No space left", "Too many open files", "Read-only file system")
 _FULL = ("No space left", "File too large", "Disk quota exceeded")
 _CORRUPT = "Corrupt database file"
+_SIGNALLED = "Query interrupted"
 _LOADS_AGAIN = "what the journal still has is loaded again by itself, ingested files by `ingest`"
 
 
@@ -51,11 +54,30 @@ def _damaged(file: Path, message: str) -> StoreDamagedError:
     )
 
 
+def interrupted(file: Path) -> StoreInterruptedError:
+    """The error of work that somebody asked to end."""
+    return StoreInterruptedError(f"the work on {file} was interrupted; what was not committed is not kept")
+
+
+@contextlib.contextmanager
+def signals_told(file: Path) -> Iterator[None]:
+    """Say what it is when a signal handler raises (Ctrl-C does) while DuckDB runs a statement in the main thread.
+
+    DuckDB ends the statement, forgets what was raised and raises a RuntimeError of no kind of its own.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) != _SIGNALLED:
+            raise
+        raise interrupted(file) from error
+
+
 def using_error(file: Path, error: duckdb.Error) -> StoreError:
     """The error of a statement on a store that is open."""
     message = str(error)
     if isinstance(error, duckdb.InterruptException):
-        return StoreInterruptedError(f"the work on {file} was interrupted; what was not committed is not kept")
+        return interrupted(file)
     if any(reason in message for reason in _FULL):
         return StoreError(f"cannot write {file}: {first_line(message)}: free some space, what was committed is kept")
     if isinstance(error, duckdb.IOException | duckdb.SerializationException) or _CORRUPT in message:

@@ -4,11 +4,14 @@ import json
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 
+from otel_runlog.errors import StoreInterruptedError
 from otel_runlog.journal import JournalWriter, journal_folder
 from otel_runlog.otlp.wire import Encoding, Signal
+from otel_runlog.store.writer import StoreWriter
 
 HOLD = """
 import sys
@@ -81,3 +84,11 @@ def test_a_damaged_segment_is_a_warning_and_the_rest_is_shown(call, journaled):
     result = call("runs", "--format", "json", "--db", journaled)
     assert (result.exit_code, len(json.loads(result.stdout))) == (0, 1)
     assert result.stderr.startswith("warning: the journal segment 1-2-00000003.seg is damaged")
+
+
+def test_a_statement_that_ctrl_c_ends_is_told_as_an_interrupt(call, journaled, monkeypatch):
+    monkeypatch.setattr(
+        StoreWriter, "positions", mock.Mock(side_effect=StoreInterruptedError("the work was interrupted"))
+    )
+    result = call("runs", "--db", journaled)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "error: the work was interrupted\n")

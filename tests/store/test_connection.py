@@ -4,17 +4,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
+from unittest import mock
 
 import duckdb
 import pytest
 
-from otel_runlog.errors import SchemaError, StoreDamagedError, StoreError, StoreLockedError
+from otel_runlog.errors import SchemaError, StoreDamagedError, StoreError, StoreInterruptedError, StoreLockedError
 from otel_runlog.store import connection, migrations, statements
 from otel_runlog.store.batch import Batch, Position, RunVersion
 from otel_runlog.store.connection import open_for_read, open_for_write
 from otel_runlog.store.duckdb_store import DuckDBRunLogStore
+from otel_runlog.store.reader import StoreReader
 from otel_runlog.store.writer import StoreWriter
 
 HOLD = """
@@ -252,3 +255,85 @@ def test_a_file_that_breaks_while_it_is_open_is_called_damaged(made, run):
     made.write_bytes(content)
     with pytest.raises(StoreDamagedError, match=r"runs\.duckdb"), open_for_read(made) as store:
         store.rows("steps_of_runs", {"run_ids": [f"{1:032x}"]})
+
+
+class RaisedError(Exception):
+    """What a signal handler of the host raises."""
+
+
+@contextmanager
+def a_signal_that_raises(after_s):
+    def handle(_number, _frame):
+        raise RaisedError
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    timer = threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGUSR1))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
+
+
+def endless(statement):
+    return lambda _query: f"{statement} SELECT count(*) FROM range(1000000000000)"
+
+
+def test_a_signal_that_raises_during_a_statement_interrupts_it(db, monkeypatch):
+    """Ctrl-C does, and a test's time limit."""
+    with open_for_write(db) as store:
+        with monkeypatch.context() as changed, a_signal_that_raises(0.1):
+            changed.setattr(statements, "query", endless(""))
+            with pytest.raises(StoreInterruptedError, match="what was not committed is not kept"):
+                store.rows("meta")
+        assert dict(store.rows("meta"))["schema_version"] == str(migrations.SCHEMA_VERSION)
+
+
+def append_and_ask(store):
+    with store.transaction():
+        store.append("superseded", ("run_id", "version"), [("a", 1)])
+        store.rows("meta")
+
+
+def test_a_signal_that_raises_in_a_transaction_takes_all_of_it_back(db, monkeypatch):
+    with StoreWriter(db) as writer:
+        with monkeypatch.context() as changed, a_signal_that_raises(0.1):
+            changed.setattr(statements, "query", endless("CREATE TABLE half AS"))
+            with pytest.raises(StoreInterruptedError):
+                append_and_ask(writer._store)
+        assert writer._store.duck.execute("FROM superseded").fetchall() == []
+        writer.append(Batch(superseded=[("b", 1)]))
+        assert writer._store.duck.execute("FROM superseded").fetchall() == [("b", 1)]
+
+
+def test_a_signal_that_raises_during_somebodys_sql_interrupts_it(made, monkeypatch):
+    with StoreReader(made) as reader, monkeypatch.context() as changed:
+        changed.setattr(reader._store, "duck", mock.Mock(**{"execute.side_effect": RuntimeError("Query interrupted")}))
+        with pytest.raises(StoreInterruptedError):
+            reader.query("FROM runs")
+
+
+@pytest.mark.parametrize(
+    ("method", "call"),
+    [
+        ("appender", lambda store: store.append("superseded", ("run_id", "version"), [("a", 1)])),
+        ("begin", lambda store: store.transaction().__enter__()),
+        ("table", lambda store: store.append_columns("superseded", ("run_id", "version"), [["a"] * 600, [1] * 600])),
+        ("execute", lambda store: store.rows("meta")),
+    ],
+)
+@pytest.mark.parametrize(("said", "kind"), [("Query interrupted", StoreInterruptedError), ("other", RuntimeError)])
+def test_wherever_duckdb_is_called_its_word_for_a_signal_is_understood_and_no_other(db, method, call, said, kind):
+    with open_for_write(db) as store:
+        duck, store.duck = store.duck, mock.Mock()
+        if method == "appender":
+            store.duck.appender.return_value.append_rows.side_effect = RuntimeError(said)
+        else:
+            getattr(store.duck, method).side_effect = RuntimeError(said)
+        try:
+            with pytest.raises(kind) as raised:
+                call(store)
+        finally:
+            store.duck = duck
+    assert type(raised.value) is kind
