@@ -51,17 +51,19 @@ def tail(agent: str | None, session: str | None, form: TableOrJson, db: Path) ->
         sys.stdout.flush()
 
 
-def finishing(newest: Callable[[], list[RunLog]], pause: Callable[[], object]) -> Iterator[RunLog]:
+def finishing(newest: Callable[[], list[RunLog] | None], pause: Callable[[], object]) -> Iterator[RunLog]:
     """The runs that finish from now on, the earliest end first; without end.
 
     Args:
-        newest: gives the newest runs.
+        newest: gives the newest runs; None while they cannot be looked at.
         pause: called between looking twice.
     """
-    seen = {_ending(run) for run in newest()}
+    while (before := newest()) is None:
+        pause()
+    seen = {_ending(run) for run in before}
     while True:
         pause()
-        found = [run for run in newest() if run.status is not RunStatus.RUNNING and _ending(run) not in seen]
+        found = [run for run in newest() or () if run.status is not RunStatus.RUNNING and _ending(run) not in seen]
         seen |= {_ending(run) for run in found}
         yield from sorted(found, key=lambda run: (run.finished_at is None, run.finished_at))
 
@@ -88,11 +90,11 @@ def _ending(run: RunLog) -> tuple[str, RunStatus]:
     return run.run_id, run.status
 
 
-def _newest(db: Path, query: RunLogQuery) -> list[RunLog]:
-    """The newest runs; none, and a warning, while another process holds the store or the server starts anew."""
+def _newest(db: Path, query: RunLogQuery) -> list[RunLog] | None:
+    """The newest runs; None, and a warning, while another process holds the store or the server starts anew."""
     try:
         with reading(db) as reader:
             return reader.runs(query)
     except (StoreLockedError, ServerError) as error:
         logger.warning("%s", error)
-        return []
+        return None

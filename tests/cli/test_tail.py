@@ -43,6 +43,11 @@ def test_what_finished_before_is_not_told():
     assert told([run("a", RunStatus.COMPLETED)], [run("a", RunStatus.COMPLETED)]) == []
 
 
+def test_what_finished_before_the_first_look_that_succeeds_is_not_told():
+    done, new = run("a", RunStatus.COMPLETED), run("b", RunStatus.COMPLETED)
+    assert told(None, None, [done], None, [done, new]) == [("b", "completed")]
+
+
 def test_a_run_is_told_once_when_it_finishes():
     running, failed = run("a", RunStatus.RUNNING), run("a", RunStatus.FAILED)
     assert told([], [running], [running], [failed], [failed]) == [("a", "failed")]
