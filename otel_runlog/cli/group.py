@@ -58,7 +58,8 @@ class LazyGroup(click.Group):
         """Run the command of a context. A reader that has seen enough (`| head`) is no error; click would exit 1."""
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # a process may be started without one
+                sys.stdout.flush()
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)

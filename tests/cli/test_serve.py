@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from serving import agent_spans, serving, token_of, until
 
 from otel_runlog.cli.serve import SETTINGS
+from otel_runlog.server.address import find
 from otel_runlog.server.messages import run_of
 from otel_runlog.server.pb.runlog.v1 import runlog_pb2 as pb
 from otel_runlog.server_config import ServerConfig, SqlConfig
@@ -61,6 +62,16 @@ def test_it_ends_once_however_often_it_is_told(tmp_path: Path) -> None:
             served.process.send_signal(signal.SIGTERM)
             served.process.send_signal(signal.SIGINT)
         assert served.process.returncode == 0
+
+
+def test_it_needs_no_output(tmp_path: Path) -> None:
+    db = tmp_path / "runs.duckdb"
+    serve = f"exec {sys.executable} -m otel_runlog serve --db {db} --grpc 127.0.0.1:0 --http 127.0.0.1:0 >&-"
+    with subprocess.Popen(["bash", "-c", serve], stderr=subprocess.PIPE) as process:
+        until(lambda: find(db) is not None)
+        process.terminate()
+        assert process.communicate() == (None, b"")
+    assert process.returncode == 0
 
 
 def test_a_second_server_of_a_store_ends_with_one_sentence_and_the_first_goes_on(tmp_path: Path) -> None:
