@@ -102,6 +102,17 @@ def segments(folder: Path) -> list[Segment]:
     return sorted((segment for segment in found if segment), key=_age)
 
 
+def size_bytes(folder: Path) -> int:
+    """How large the segments are together, loaded or not; without opening one, as the application's thread asks too."""
+    found = 0
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(SEGMENT_SUFFIX):
+                with contextlib.suppress(OSError):  # it went meanwhile: the others still count
+                    found += entry.stat().st_size
+    return found
+
+
 def damaged(folder: Path) -> list[Path]:
     """The segments that were set aside, by name."""
     return sorted(folder.glob("*" + SEGMENT_SUFFIX + DAMAGED_SUFFIX + "*"))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from otel_runlog.errors import JournalError
 from otel_runlog.journal import layout
-from otel_runlog.journal.folder import FILE_MODE, SEGMENT_SUFFIX, TEMPORARY_SUFFIX, Segment, segments
+from otel_runlog.journal.folder import FILE_MODE, TEMPORARY_SUFFIX, Segment, segments, size_bytes
 from otel_runlog.journal.reader import read_segment
 
 LET_GO_BYTES = layout.HEADER_BYTES + layout.FOOTER_BYTES
@@ -31,7 +31,7 @@ def keep_below(folder: Path, limit_bytes: int) -> int:
     Raises:
         JournalError: the folder cannot be read.
     """
-    over_bytes = _size_bytes(folder) - limit_bytes
+    over_bytes = size_bytes(folder) - limit_bytes
     records = 0
     for segment in segments(folder) if over_bytes > 0 else ():
         if over_bytes <= 0:
@@ -47,13 +47,6 @@ def keep_below(folder: Path, limit_bytes: int) -> int:
             *(folder, limit_bytes, records),
         )
     return records
-
-
-def _size_bytes(folder: Path) -> int:
-    """Without opening a file: this is asked on the application's thread."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return sum(entry.stat().st_size for entry in entries if entry.name.endswith(SEGMENT_SUFFIX))
-    return 0
 
 
 def let_go(segment: Segment) -> int:

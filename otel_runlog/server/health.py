@@ -14,7 +14,7 @@ import prometheus_client
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
 
-from otel_runlog.journal.folder import SEGMENT_SUFFIX
+from otel_runlog.journal.folder import size_bytes
 from otel_runlog.server.budget import Budget
 from otel_runlog.server.counters import COUNTERS, Counters
 from otel_runlog.server.forward import Forwarder, Reached
@@ -38,7 +38,7 @@ class Health:
     def watch(self, counters: Counters) -> None:
         """Have the gauges show what this sees."""
         counters.watch("load_lag", lambda: [(self._lag.seconds(), ())])
-        counters.watch("journal_bytes", lambda: [(journal_bytes(self._folder), ())])
+        counters.watch("journal_bytes", lambda: [(size_bytes(self._folder), ())])
         counters.watch("memory_in_flight", lambda: [(self._budget.used_bytes, ())])
         counters.watch("forward_lag", lambda: [(f.pending_bytes(), (f.name,)) for f in self._forwarders])
 
@@ -55,7 +55,7 @@ class Health:
             reasons=reasons,
             version=version("otel-runlog"),
             load_lag_s=round(lag_s, 3),
-            journal_bytes=journal_bytes(self._folder),
+            journal_bytes=size_bytes(self._folder),
             disk_free_bytes=free_bytes,
             memory_in_flight_bytes=self._budget.used_bytes,
             totals={name: counters.total(name) for name in COUNTERS},
@@ -77,15 +77,6 @@ def health_routes(health: Health, counters: Counters) -> tuple[Route, ...]:
 def metrics_provider() -> MeterProvider:
     """A provider whose metrics /metrics shows, those of this process (CPU, memory) beside them."""
     return MeterProvider(metric_readers=[PrometheusMetricReader()])
-
-
-def journal_bytes(folder: Path) -> int:
-    """How large the segments are together."""
-    try:
-        with os.scandir(folder) as entries:
-            return sum(entry.stat().st_size for entry in entries if entry.name.endswith(SEGMENT_SUFFIX))
-    except OSError:  # one went meanwhile: the next look sees the others
-        return 0
 
 
 def disk_free_bytes(folder: Path) -> int:

@@ -7,6 +7,7 @@ from journalled import balanced_books, calls, write
 
 from otel_runlog.doctor import examine
 from otel_runlog.journal import DamageKind, JournalWriter, journal_folder, read_segment, segments
+from otel_runlog.journal.folder import size_bytes
 from otel_runlog.journal.layout import FOOTER_BYTES
 from otel_runlog.journal.limit import LET_GO_BYTES, keep_below
 from otel_runlog.loader import Loader
@@ -24,6 +25,13 @@ def test_below_the_limit_nothing_goes(db):
     before = path.read_bytes()
     assert keep_below(path.parent, path.stat().st_size) == 0
     assert path.read_bytes() == before
+
+
+def test_a_segment_that_goes_while_the_journal_is_measured_hides_no_other(db):
+    _, path = write(db, calls(3))
+    for name in ("0-1-0.seg", "9-9-9.seg"):  # what is listed and then cannot be found
+        path.with_name(name).symlink_to("nowhere")
+    assert size_bytes(path.parent) == path.stat().st_size
 
 
 @pytest.mark.fault(48)
