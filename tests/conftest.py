@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from otel_runlog.errors import RunLogError
+
+DISK_BYTES = 12 << 20
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +20,22 @@ def books_balance(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     for db in sorted(folder.glob("*.duckdb")) if folder else ():
         assert unbalanced(db) == [], db
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 12 MB, where one may be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, check=False, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("there is no mount here")
+    if mounted.returncode:
+        pytest.skip(f"nothing may be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def unbalanced(db: Path) -> list[str]:

@@ -7,7 +7,6 @@ import errno
 import os
 import resource
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,28 +19,10 @@ from otel_runlog.loader import Loader
 from otel_runlog.otlp.export import encode_spans
 from otel_runlog.otlp.wire import Encoding, Signal
 
-DISK_BYTES = 12 << 20
-
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
     return tmp_path / "runs.duckdb"
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 12 MB, where one may be mounted."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(command, check=False, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("there is no mount here")
-    if mounted.returncode:
-        pytest.skip(f"nothing may be mounted here: {mounted.stderr.decode().strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def append(writer: JournalWriter, number: int) -> None:

@@ -28,24 +28,8 @@ NO_METRICS: Final = Answer(
 def otlp_routes(intake: Intake) -> tuple[Route, ...]:
     """The routes of OTLP/HTTP. Requests with metrics are told that there is no place for them, which ends retries."""
     return (
-        Route(
-            method="POST",
-            path="/v1/traces",
-            handle=partial(_export, intake, Signal.TRACES),
-            on_refused=partial(intake.refused, Signal.TRACES, "http"),
-            needs_token=False,
-            content_types=frozenset(ENCODINGS),
-            max_body_bytes=None,
-        ),
-        Route(
-            method="POST",
-            path="/v1/logs",
-            handle=partial(_export, intake, Signal.LOGS),
-            on_refused=partial(intake.refused, Signal.LOGS, "http"),
-            needs_token=False,
-            content_types=frozenset(ENCODINGS),
-            max_body_bytes=None,
-        ),
+        _taking(intake, Signal.TRACES),
+        _taking(intake, Signal.LOGS),
         Route(
             method="POST",
             path="/v1/metrics",
@@ -54,6 +38,18 @@ def otlp_routes(intake: Intake) -> tuple[Route, ...]:
             refused=NO_METRICS,
             on_refused=partial(intake.refused, Signal.METRICS, "http"),
         ),
+    )
+
+
+def _taking(intake: Intake, signal: Signal) -> Route:
+    return Route(
+        method="POST",
+        path=f"/v1/{signal}",
+        handle=partial(_export, intake, signal),
+        on_refused=partial(intake.refused, signal, "http"),
+        needs_token=False,
+        content_types=frozenset(ENCODINGS),
+        max_body_bytes=None,
     )
 
 

@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1 import logs_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
+from protobuf_bytes import field
 
 from otel_runlog.errors import OtlpError
 from otel_runlog.model import AttrValue, LogRecord, Scope, Span, SpanEvent, SpanLink
@@ -49,17 +50,6 @@ def one(body: bytes) -> Span:
 def message(**fields: Any) -> trace_pb2.Span:
     defaults = {"trace_id": bytes.fromhex(TRACE), "span_id": bytes.fromhex(SPAN), "start_time_unix_nano": START_NS}
     return trace_pb2.Span(**(defaults | fields))
-
-
-def varint(value: int) -> bytes:
-    out = b""
-    while value > 0x7F:
-        out, value = out + bytes([value & 0x7F | 0x80]), value >> 7
-    return out + bytes([value])
-
-
-def field(number: int, content: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def request_of(*spans: bytes, resource: bytes = b"", scope: bytes = b"") -> bytes:

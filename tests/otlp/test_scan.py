@@ -16,6 +16,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1 import logs_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
+from protobuf_bytes import field, varint
 
 from otel_runlog.errors import OtlpError
 from otel_runlog.otlp.decode import read_logs, read_traces
@@ -25,17 +26,6 @@ from otel_runlog.otlp.wire import Encoding, Signal
 TRACE, SPAN = bytes(range(1, 17)), bytes(range(1, 9))
 LIMITS = ScanLimits()
 SMALL = ScanLimits(max_items=10, max_attributes=20, max_values=500)
-
-
-def varint(value: int) -> bytes:
-    out = b""
-    while value > 0x7F:
-        out, value = out + bytes([value & 0x7F | 0x80]), value >> 7
-    return out + bytes([value])
-
-
-def field(number: int, content: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def request_of(*items: bytes) -> bytes:

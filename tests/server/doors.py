@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import grpc
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.trace.v1 import trace_pb2
+from protobuf_bytes import field
 
 from otel_runlog.journal import JournalWriter, read_segment, segments
 from otel_runlog.journal.layout import Record
@@ -156,17 +157,6 @@ def doors(
         assert http_door.stop(5)
         assert grpc_door.stop(5)
         writer.close()
-
-
-def varint(value: int) -> bytes:
-    out = b""
-    while value > 0x7F:
-        out, value = out + bytes([value & 0x7F | 0x80]), value >> 7
-    return out + bytes([value])
-
-
-def field(number: int, content: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def request_of(*items: bytes) -> bytes:

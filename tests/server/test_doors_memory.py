@@ -12,7 +12,8 @@ from pathlib import Path
 
 import grpc
 import pytest
-from doors import MIB, Doors, field, request_of, span
+from doors import MIB, Doors, request_of, span
+from protobuf_bytes import field
 
 from otel_runlog.server.budget import Budget
 from otel_runlog.server.counters import Counters

@@ -27,8 +27,6 @@ from otel_runlog.server.intake import Intake
 from otel_runlog.store.health import Book
 from otel_runlog.store.reader import StoreReader
 
-DISK_BYTES = 12 << 20
-
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
@@ -130,22 +128,6 @@ def test_the_books_count_what_the_answer_said_was_rejected(db: Path) -> None:
     book = loaded(db)
     assert (book.received, book.stored) == (5, 1)
     assert book.rejected == {"bad_trace_id": 2, "bad_span_id": 1, "undecodable": 1}
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 12 MB, where one may be mounted."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(command, check=False, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("there is no mount here")
-    if mounted.returncode:
-        pytest.skip(f"nothing may be mounted here: {mounted.stderr.decode().strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.mark.fault(48)

@@ -13,10 +13,11 @@ from typing import Any
 
 import grpc
 import pytest
-from doors import JSON, MIB, Doors, doors, field, json_request, json_span, request_of, span
+from doors import JSON, MIB, Doors, doors, json_request, json_span, request_of, span
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from protobuf_bytes import field
 
 from otel_runlog.doctor import examine
 from otel_runlog.journal import journal_folder
