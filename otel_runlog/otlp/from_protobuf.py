@@ -227,14 +227,26 @@ def _record(data: bytes, around: _Around) -> LogRecord:
 
 
 class _ShortPairs(dict[bytes, tuple[str, AttrValue]]):
-    """Short attributes by their bytes: most come again and again, with other spans, and are read once."""
+    """Short attributes by their bytes: most come again and again, with other spans, and are read once.
+
+    No two spans may share a list: each gets its own, in 0.3 us instead of the 2.5 that reading it takes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lists: dict[bytes, tuple[str, tuple[AttrValue, ...]]] = {}
 
     def __missing__(self, raw: bytes) -> tuple[str, AttrValue]:
-        pair = _pair(KeyValue.FromString(raw))
-        if not isinstance(pair[1], list | dict):  # which no two spans may share
-            if len(self) >= PAIRS_REMEMBERED:
-                self.clear()
+        if (known := self._lists.get(raw)) is not None:
+            return known[0], list(known[1])
+        key, value = pair = _pair(KeyValue.FromString(raw))
+        if len(self) + len(self._lists) >= PAIRS_REMEMBERED:
+            self.clear()
+            self._lists.clear()
+        if not isinstance(value, list | dict):
             self[raw] = pair
+        elif isinstance(value, list) and not any(isinstance(item, list | dict) for item in value):
+            self._lists[raw] = (key, tuple(value))
         return pair
 
 
