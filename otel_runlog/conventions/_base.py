@@ -16,6 +16,7 @@ from otel_runlog.conventions.reading import Reading
 from otel_runlog.model import Span, StepKind
 
 MODEL_KINDS = frozenset({StepKind.LLM, StepKind.EMBEDDING})
+_AGENT = StepKind.AGENT
 CUT_TYPES = ("Connection", "Protocol", "Timeout", "Incomplete", "connection_error", "timeout", "terminated", "Aborted")
 """Parts of error names that mean: the answer was cut on its way."""
 GENERIC = ("input", "output")
@@ -58,7 +59,7 @@ def read_common(
         reading.params = f.params(span.attributes, shape)
         _read_call(reading, span, found, refused=wrong.refused)
         _read_content(reading, span, found, content_fields)
-    elif kind is StepKind.AGENT:  # @ai-sdk/otel has the seed nowhere else (facts/semconv, section 2)
+    elif kind is _AGENT:  # @ai-sdk/otel has the seed nowhere else (facts/semconv, section 2)
         reading.params = f.params(span.attributes, shape)
     return reading
 

@@ -60,19 +60,20 @@ def _begins_later(found: Found, inputs: str) -> bool:
     """Whether the provider knew more than the prompt says: what is here is no prompt to repeat."""
     if "previous_response" in found:
         return True
-    return any(isinstance(v, str) and v.find(LATER_START, 0, LATER_START_CHARS) >= 0 for v in found.get(inputs, ()))
+    for value in found.get(inputs, ()):
+        if isinstance(value, str) and value.find(LATER_START, 0, LATER_START_CHARS) >= 0:
+            return True
+    return False
 
 
 def _best(values: Iterable[AttrValue]) -> int:
-    best = ABSENT
-    for value in values:
-        best = max(best, presence(value))
-    return best
+    return max(map(presence, values), default=ABSENT)
 
 
+_TRUNCATED = Content.TRUNCATED
 _STATES = {
     (ABSENT, ABSENT): Content.NONE,
-    (WHOLE, ABSENT): Content.TRUNCATED,
+    (WHOLE, ABSENT): _TRUNCATED,
     (ABSENT, WHOLE): Content.ANSWER,
     (WHOLE, WHOLE): Content.FULL,
 }
@@ -80,4 +81,4 @@ _STATES = {
 
 def state(asked: int, said: int) -> Content:
     """The word for what is there of prompt and answer. An answer alone is `answer`, a prompt alone is cut short."""
-    return _STATES.get((asked, said), Content.TRUNCATED)
+    return _STATES.get((asked, said), _TRUNCATED)

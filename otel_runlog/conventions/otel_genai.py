@@ -93,10 +93,10 @@ def name_parts(reading: Reading, span: Span) -> None:
     operation = text(span.attributes, (OPERATION,)) or ""
     reading.rootless = operation in _kinds.ROOTLESS_OPERATIONS
     rest = span.name.removeprefix(operation).strip() if operation and span.name.startswith(operation) else None
-    if reading.kind in (StepKind.AGENT, StepKind.WORKFLOW) and reading.agent is None:
+    if reading.agent is None and reading.kind in (StepKind.AGENT, StepKind.WORKFLOW):
         workflow = text(span.attributes, ("gen_ai.workflow.name",))
         reading.agent = workflow or (rest if rest and rest != reading.request_model else None)
-    if reading.kind is StepKind.TOOL and reading.tool_name is None:
+    if reading.tool_name is None and reading.kind is StepKind.TOOL:
         reading.tool_name = rest or span.name
 
 
