@@ -153,6 +153,9 @@ class StoreWriter(OpenStore):
 
     def calls_between(self, span: CallSearch) -> list[Step]:
         """The model calls of other traces that could be views of the calls searched for."""
+        where = {"started_ns": span.started_ns, "ended_ns": span.ended_ns, "scopes": span.scopes, "lone": span.lone}
+        if not self._store.rows("could_be_calls", where):
+            return []
         found = self._store.records("calls_between", msgspec.structs.asdict(span))
         return [rows.unpack_step(record) for record in found]
 
