@@ -159,6 +159,14 @@ def test_after_a_while_a_span_goes_on_with_what_is_known(setup):
     assert s.spans()[call.span_id].attributes["runlog.step.kind"] == "llm"
 
 
+@pytest.mark.fault(54)
+def test_a_clock_that_is_set_back_holds_no_span_up(setup):
+    s, (_, call, _) = setup(enrich_wait_s=0.5), a_run()
+    an_hour_ahead_ns = time.time_ns() + 3600 * 10**9
+    s.writer.append(Signal.TRACES, Encoding.PROTOBUF, an_hour_ahead_ns, encode_spans([call]))
+    assert s.backend.wait_for(lambda: len(s.spans()) == 1)
+
+
 def test_without_a_store_a_span_goes_on_as_it_was_received(setup):
     s, (_, call, _) = setup(enrich_wait_s=0.2), a_run()
     append(s.writer, [call])

@@ -71,7 +71,7 @@ class Enriched:
         self._received = received
         self._db = db
         self._turns = turns
-        self._wait_ns = int(wait_s * _NS_PER_S)
+        self._wait_s = wait_s
         self._now_ns = now_ns
         self._bodies: dict[tuple[str, int], _Body] = {}
         self._ask_again_at = 0.0
@@ -90,8 +90,8 @@ class Enriched:
         if not first.is_ready and (not first.was_asked_for or time.monotonic() >= self._ask_again_at):
             self._ask([body for body in bodies if not body.is_ready])
             self._ask_again_at = time.monotonic() + ASK_AGAIN_S
-        due = self._now_ns() - self._wait_ns
-        pieces = fitting(first_of(batch.pieces, (body.may_go(due) for body in bodies)))
+        due_ns, due_s = self._now_ns() - int(self._wait_s * _NS_PER_S), time.monotonic() - self._wait_s
+        pieces = fitting(first_of(batch.pieces, (body.may_go(due_ns, due_s) for body in bodies)))
         return Prepared(batch.of(pieces), _request(bodies[: len(pieces)])) if pieces else None
 
     def answered(self, prepared: Prepared) -> None:
@@ -127,6 +127,7 @@ class _Body:
 
     def __init__(self, piece: Piece) -> None:
         self.piece = piece
+        self.seen_s = time.monotonic()
         self.unsendable: dict[str, int] = {}
         self.content = as_protobuf(piece.record, self.unsendable)
         self.was_asked_for = self.is_ready = False
@@ -137,9 +138,10 @@ class _Body:
             self.keys = []
         self.traces = {key[0] for key in self.keys}
 
-    def may_go(self, due_ns: int) -> bool:
-        """Whether it is ready, or was received before that time."""
-        return self.is_ready or (self.was_asked_for and self.piece.record.received_ns <= due_ns)
+    def may_go(self, due_ns: int, due_s: float) -> bool:
+        """Whether it is ready, or was received before that time, or seen here: the system's clock may be set back."""
+        has_waited = self.piece.record.received_ns <= due_ns or self.seen_s <= due_s
+        return self.is_ready or (self.was_asked_for and has_waited)
 
     def enriched(self) -> bytes:
         """The request with what is known."""
