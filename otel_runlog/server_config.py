@@ -22,6 +22,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -151,11 +152,13 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return config
 
     def to_toml(self) -> str:
-        """The settings as a file that `load` takes. Values of headers, which may be secrets, are left out."""
+        """The settings as a file that `load` takes. Values of headers and queries, which may be secrets, are left out."""
         lines = _lines(self, leave_out=("sql", "forward"))
         lines += ["", "[sql]", *_lines(self.sql)]
         for destination in self.forward:
-            lines += ["", "[[forward]]", *_lines(destination)]
+            url = urlsplit(destination.url)
+            shown = msgspec.structs.replace(destination, url=url._replace(query=url.query and "...").geturl())
+            lines += ["", "[[forward]]", *_lines(shown)]
         return "\n".join(lines) + "\n"
 
     def validate(self) -> None:
@@ -253,14 +256,18 @@ def _lines(settings: msgspec.Struct, leave_out: tuple[str, ...] = ()) -> list[st
 
 
 def _toml(value: object) -> str:
-    """A value as TOML; JSON's text, numbers and booleans are TOML's."""
+    """A value as TOML; JSON's text, numbers and booleans are TOML's, but for JSON's surrogate pairs."""
     if isinstance(value, Size | Path):
-        return json.dumps(str(value))
+        return json.dumps(str(value), ensure_ascii=False)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f'{json.dumps(key)} = "..."' for key in value) + " }" if value else "{}"
+        return (
+            "{ " + ", ".join(f'{json.dumps(key, ensure_ascii=False)} = "..."' for key in value) + " }"
+            if value
+            else "{}"
+        )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _in_words(error: Exception) -> str:

@@ -107,6 +107,13 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ServerConfig.load(tmp_path / "nowhere.toml", environ={})
 
 
+def test_printed_settings_have_no_query_of_a_url_and_any_name(tmp_path: Path) -> None:
+    config = ServerConfig.load(None, {"db": "\U0001f600.duckdb", "forward": ["https://c/v1?key=secret"]}, {})
+    again = ServerConfig.load(written(tmp_path, config.to_toml()), environ={})
+    assert again.db == config.db
+    assert again.forward[0].url == "https://c/v1?..."
+
+
 def test_printed_settings_load_again_without_the_values_of_headers(tmp_path: Path) -> None:
     given = {
         "forward": ['{url = "http://c:1", headers = {authorization = "secret"}, ca_file = "ca.pem"}'],
