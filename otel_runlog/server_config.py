@@ -152,7 +152,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return config
 
     def to_toml(self) -> str:
-        """The settings as a file that `load` takes. Values of headers and queries, which may be secrets, are left out."""
+        """The settings as a file that `load` takes, without what may be secrets: values of headers, queries of URLs."""
         lines = _lines(self, leave_out=("sql", "forward"))
         lines += ["", "[sql]", *_lines(self.sql)]
         for destination in self.forward:
@@ -257,17 +257,11 @@ def _lines(settings: msgspec.Struct, leave_out: tuple[str, ...] = ()) -> list[st
 
 def _toml(value: object) -> str:
     """A value as TOML; JSON's text, numbers and booleans are TOML's, but for JSON's surrogate pairs."""
-    if isinstance(value, Size | Path):
-        return json.dumps(str(value), ensure_ascii=False)
     if isinstance(value, Mapping):
-        return (
-            "{ " + ", ".join(f'{json.dumps(key, ensure_ascii=False)} = "..."' for key in value) + " }"
-            if value
-            else "{}"
-        )
+        return "{ " + ", ".join(f'{_toml(key)} = "..."' for key in value) + " }" if value else "{}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(str(value) if isinstance(value, Size | Path) else value, ensure_ascii=False)
 
 
 def _in_words(error: Exception) -> str:
