@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Final, Literal, Protocol, TypeAlias
 
 from otel_runlog.containment import contain, warn
-from otel_runlog.door.worker import Receipt, Worker
+from otel_runlog.door.worker import NATIVE_S, Receipt, Worker
 from otel_runlog.model import RunLog
 
 FORK_WAIT_S: Final = 0.05
@@ -118,12 +118,13 @@ class Loading:
         receipt = Receipt(timeout_s)
         return self._worker.send(receipt) and receipt.wait()
 
-    def stop(self, timeout_s: float) -> bool:
+    def stop(self, timeout_s: float, *, native_s: float = NATIVE_S) -> bool:
         """End the thread; a later record starts another. False where it is still busy after `timeout_s`.
 
-        A turn that goes on is interrupted before that, so that a commit does not hold up the end of a process.
+        A turn that goes on is interrupted before that, so that a commit does not hold up the end of a process. One that
+        does not end at once is waited for `native_s` longer: see Worker.stop.
         """
-        return self._worker.stop(timeout_s, self._interrupt)
+        return self._worker.stop(timeout_s, self._interrupt, native_s=native_s)
 
     def before_fork(self) -> None:
         """Wait a moment for a turn in progress."""

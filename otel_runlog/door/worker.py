@@ -62,12 +62,13 @@ class Worker(Generic[_Message]):
         self._inbox.put(message)
         return True
 
-    def stop(self, timeout_s: float, hurry: Callable[[], bool] | None = None) -> bool:
+    def stop(self, timeout_s: float, hurry: Callable[[], bool] | None = None, *, native_s: float = NATIVE_S) -> bool:
         """Let the thread end after all that was sent; False where it did not within `timeout_s`.
 
         `hurry` is called HURRY_S before the time is up. Where it says that it was heard, the thread ends as soon as it
         gets a core, and is waited for until then: an interpreter that ends while a thread is inside DuckDB's C++
-        aborts the process (`terminate called`), and its exit code is not the application's any more.
+        aborts the process (`terminate called`), and its exit code is not the application's any more. That wait ends
+        after `native_s`.
         """
         thread, inbox = self._thread, self._inbox
         if thread is None:
@@ -79,7 +80,7 @@ class Worker(Generic[_Message]):
         hurry_s = 0.0 if hurry is None else HURRY_S
         thread.join(max(timeout_s - hurry_s, 0.0))
         if thread.is_alive() and hurry is not None:
-            thread.join(NATIVE_S if hurry() else min(hurry_s, max(timeout_s, 0.0)))
+            thread.join(native_s if hurry() else min(hurry_s, max(timeout_s, 0.0)))
         return not thread.is_alive()
 
     def is_this_thread(self) -> bool:

@@ -12,12 +12,13 @@ import logging
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from queue import SimpleQueue
-from typing import Final
+from typing import Final, NoReturn
 
 from otel_runlog.door.loading import Loading
 from otel_runlog.door.worker import HURRY_S
@@ -99,6 +100,7 @@ class Server:
         self._forwarders: list[Forwarder] = []
         self._parts = contextlib.ExitStack()
         self._deadline = 0.0
+        self._is_loader_gone = True
 
     def start(self) -> ServerAddress:
         """Serve; returns where.
@@ -122,15 +124,20 @@ class Server:
         self._loading.notify(urgent=True)  # what a killed server left
         return address
 
-    def stop(self, timeout_s: float = STOP_S) -> None:
+    def stop(self, timeout_s: float = STOP_S) -> bool:
         """Drain and end: nothing more is accepted, what was is journalled, and loaded and sent while there is time.
 
         Most is loaded while requests are still accepted: exporters try again for 7 s, so that the time without a server
         counts, and what is not loaded is loaded by the next one.
+
+        Returns:
+            False where the loader is still at work on a batch, which then is as if it had never been begun: the process
+            must end by `leave`.
         """
         self._deadline = time.monotonic() + timeout_s
         self._loading.flush(timeout_s * DRAIN_PART)
         self._parts.close()
+        return self._is_loader_gone
 
     def _start_behind(self, parts: contextlib.ExitStack) -> None:
         """What requests go to once they are on the disk."""
@@ -207,15 +214,16 @@ class Server:
 
     def _stop_loading(self) -> None:
         self._loading.notify(urgent=True)  # the segment has its end now, so that it can go
-        left_s = self._deadline - time.monotonic() - (FORWARD_STOP_S if self._forwarders else 0.0)
-        self._loading.flush(left_s - HURRY_S)
-        self._loading.stop(left_s)
+        deadline = self._deadline - (FORWARD_STOP_S if self._forwarders else 0.0)
+        self._loading.flush(deadline - HURRY_S - time.monotonic())
+        self._is_loader_gone = self._loading.stop(deadline - time.monotonic(), native_s=HURRY_S)
 
     def _stop_forwarders(self) -> None:
         together([partial(f.stop, self._deadline - time.monotonic()) for f in self._forwarders])
         # A segment that was sent whole meanwhile woke the loader again, and an interpreter that ends while a thread is
         # in DuckDB aborts the process.
-        self._loading.stop(max(self._deadline - time.monotonic(), HURRY_S))
+        left_s = max(self._deadline - time.monotonic(), HURRY_S)
+        self._is_loader_gone &= self._loading.stop(left_s, native_s=HURRY_S)
 
     def _redaction(self) -> RequestRedaction | None:
         if not self._config.redact:
@@ -271,7 +279,20 @@ def serve_until_told(config: ServerConfig, say: Callable[[ServerAddress], object
                 say(address)
                 told.get()
         finally:
-            server.stop()
+            is_over = server.stop()
+        if not is_over:
+            leave()
+
+
+def leave() -> NoReturn:
+    """End the process now, and well: all that was accepted is on the disk.
+
+    An interpreter that ends while a thread is inside DuckDB aborts the process instead.
+    """
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from otel_runlog.otlp.scan import OverLimitError, ScanLimits, Scanned, scan
 from otel_runlog.otlp.wire import Encoding, Signal
 from otel_runlog.server.answers import ACCEPTED, Answer, Outcome
 from otel_runlog.server.counters import Counters
+from otel_runlog.server.dividing import divided
 
 LARGE_BODY_BYTES: Final = 4 << 20
 """Larger bodies are looked through one at a time: a million values in one take some 200 MB for a moment."""
@@ -118,6 +119,7 @@ class Intake:
             with self._large if len(body) > LARGE_BODY_BYTES else contextlib.nullcontext():
                 scanned = scan(body, signal, encoding, self._limits)
                 kept = body if self._redact is None else self._redact(body, signal, encoding)
+                parts = divided(kept, signal, encoding, scanned.items)
         except OverLimitError as error:
             return Answer(Outcome.TOO_LARGE, f"{error}: it was refused whole; {_WAY_OUT}")
         except OtlpError as error:
@@ -125,7 +127,9 @@ class Intake:
         if not scanned.items:
             return ACCEPTED
         try:
-            self._journal.append(signal, encoding, max(self._clock_ns(), 0), kept)
+            received_ns = max(self._clock_ns(), 0)
+            for part in parts:  # what is written of a request that fails is a duplicate when it is sent again
+                self._journal.append(signal, encoding, received_ns, part)
         except JournalError as error:
             self._say_failing(error)
             return Answer(Outcome.UNAVAILABLE, "nothing can be written to the journal for now: send it again")

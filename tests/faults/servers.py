@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
@@ -18,7 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from otel_runlog.server.app import serve_until_told
 from otel_runlog.server_config import ServerConfig
 
-from .acks import Acks
+from .acks import Acks, so_far
 from .agent import Agent
 from .work import Outcome, Work
 
@@ -65,7 +66,9 @@ def restarted_under_load(work: Work) -> Outcome:
         time.sleep(max(gone_at + RESTART_S - time.monotonic(), 0.0))
         server = start_server(work, ports)
         work.notes.append(f"away for {time.monotonic() - gone_at:.1f} s")
-        time.sleep(1.0)
+        for name in PROTOCOLS:  # whoever still waits to try again must not be left waiting once more
+            wanted = so_far(work.folder / "acks" / name) + RUN_SPANS
+            work.wait_for(partial(has_tried, work.folder / "acks" / name, wanted), f"{name} to send again")
     (work.folder / "end").touch()
     for sender in senders:
         work.expect_code("a sender, which fails where it lost a span", work.nursery.wait(sender), 0)
@@ -128,6 +131,10 @@ class Sender(Agent):
         """End span `number`; it is not acknowledged yet."""
         end()
         self._numbers.append(number)
+
+
+def has_tried(acks: Path, spans: int) -> bool:
+    return so_far(acks) > spans
 
 
 def kill_all(work: Work, pids: list[int]) -> None:
