@@ -216,7 +216,7 @@ class DestinationConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         if not is_whole:
             known = ", ".join(f"{scheme}://" for scheme in DESTINATION_SCHEMES)
             shown = _USER.sub("//", self.url)
-            raise ConfigError(f"forward needs a URL with a host, and a good port, that begins with {known}, not {shown!r}")
+            raise ConfigError(f"forward needs a URL of a host and a port, beginning with {known}, not {shown!r}")
         if parts.username is not None:
             raise ConfigError(f"the URL of {self.label} holds a user: put it into `headers` as authorization")
         if (self.cert_file is None) is not (self.key_file is None):

@@ -538,8 +538,8 @@ def test_the_cursor_says_when_a_segment_was_sent_whole(kind, folder, writer, clo
 @pytest.mark.parametrize(
     ("url", "wrong"),
     [
-        ("file:///etc/passwd", "begins with"),
-        ("ftp://host", "begins with"),
+        ("file:///etc/passwd", "beginning with"),
+        ("ftp://host", "beginning with"),
         ("http://", "host"),
         ("http://user:secret@host:4318", "authorization"),
         ("grpc://host:4317/path", "no path"),
