@@ -2,6 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
+from unittest import mock
 
 import duckdb
 import pytest
@@ -15,6 +16,7 @@ from otel_runlog.pricing import PriceTable
 from otel_runlog.reprice import reprice
 from otel_runlog.store.duckdb_store import DuckDBRunLogStore
 from otel_runlog.store.reader import StoreReader
+from otel_runlog.store.repricing import RepricingStore
 from otel_runlog.store.writer import StoreWriter
 from otel_runlog.testing import TraceBuilder
 from otel_runlog.traces import Traces
@@ -262,3 +264,16 @@ def test_old_versions_stay_in_the_tables(db, tmp_path):
         assert plain.execute("select version, count(*) from closed_steps group by all order by all").fetchall() == [
             (1, 6), (2, 6)
         ]  # fmt: skip
+
+
+def test_a_turn_ends_with_what_it_writes_and_goes_on_where_nothing_changes(db, tmp_path, monkeypatch):
+    november(db, table(tmp_path, ""))
+    monkeypatch.setattr("otel_runlog.store.repricing.RUNS_PER_BATCH", 1)
+    monkeypatch.setattr("otel_runlog.reprice.TURN_S", 60)
+    opened = mock.Mock(wraps=RepricingStore)
+    monkeypatch.setattr("otel_runlog.reprice.RepricingStore", opened)
+    prices = table(tmp_path, entry("m-new", 1, 2))
+    for dry_run, turns in [(True, 1), (False, 4), (False, 1)]:  # 3 runs, and a look whether there are more
+        opened.reset_mock()
+        reprice(db, prices, dry_run=dry_run)
+        assert opened.call_count == turns

@@ -13,9 +13,9 @@ from otel_runlog.model import Cost
 from otel_runlog.store.connection import OpenStore, open_for_read, open_for_write
 from otel_runlog.store.said import using_error
 
-STEPS_PER_BATCH = 32_768
+STEPS_PER_BATCH = 49_152
 """So many steps, about, are in memory and in a transaction at once; a run is never divided."""
-RUNS_PER_BATCH = 4_096
+RUNS_PER_BATCH = 8_192
 
 
 class RunKey(msgspec.Struct, frozen=True):
