@@ -12,12 +12,12 @@ import logging
 import os
 import resource
 import signal
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from queue import SimpleQueue
 from typing import Final, NoReturn
 
 from otel_runlog.door.loading import Loading
@@ -268,7 +268,7 @@ def serve_until_told(config: ServerConfig, say: Callable[[ServerAddress], object
     Raises:
         RunLogError: as Server.start.
     """
-    with asked_to_end() as told:
+    with asked_to_end() as wait_until_asked:
         raise_file_limit()
         give_back_large_blocks()
         provider = metrics_provider()
@@ -277,7 +277,7 @@ def serve_until_told(config: ServerConfig, say: Callable[[ServerAddress], object
         try:
             with rare_collections():
                 say(address)
-                told.get()
+                wait_until_asked()
         finally:
             is_over = server.stop()
         if not is_over:
@@ -296,20 +296,32 @@ def leave() -> NoReturn:
 
 
 @contextlib.contextmanager
-def asked_to_end() -> Iterator[SimpleQueue[int]]:
-    """Gets every SIGTERM and SIGINT. Supervisors and shells send several: while the process ends, more change nothing.
+def asked_to_end() -> Iterator[Callable[[], None]]:
+    """What is yielded waits for SIGTERM or SIGINT, whichever was the first since the block began.
 
-    A handler may interrupt itself, so it does no more than SimpleQueue.put, which is reentrant; Event.set would wait
-    for the one that it interrupted. Afterwards they are ignored, as the process ends now, with its own exit code.
+    Python's handlers run between two steps of the main thread: a signal that comes as the thread waits for the
+    interpreter's lock, and then begins to wait for a queue or an event, would be handled when that wait is over. So
+    what is waited for is the byte that the handler in C writes at once. Supervisors and shells send several signals:
+    while the process ends, more change nothing. Afterwards they are ignored, as the process ends now, with its own
+    exit code.
     """
-    told: SimpleQueue[int] = SimpleQueue()
-    for number in _ENDINGS:
-        signal.signal(number, lambda number, _: told.put(number))
-    try:
-        yield told
-    finally:
+    told, telling = socket.socketpair()
+    with told, telling:
+        telling.setblocking(False)
+        signal.set_wakeup_fd(telling.fileno(), warn_on_full_buffer=False)
         for number in _ENDINGS:
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, lambda *_: None)
+        try:
+            yield partial(_wait_for_ending, told)
+        finally:
+            for number in _ENDINGS:
+                signal.signal(number, signal.SIG_IGN)
+            signal.set_wakeup_fd(-1)
+
+
+def _wait_for_ending(told: socket.socket) -> None:
+    while told.recv(1)[0] not in _ENDINGS:  # Python tells of every signal that it handles
+        pass
 
 
 def is_loopback(host: str) -> bool:
