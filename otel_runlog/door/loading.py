@@ -199,7 +199,11 @@ class Loading:
             if message is None:
                 return _Note.STOP
             if isinstance(message, Receipt):
-                return message
+                if message.left_s > 0:
+                    return message
+                self._unloaded = True  # nobody waits any more: no turn for it, but the next one when it is due
+                deadline = not_before if deadline is None else min(deadline, not_before)
+                continue
             due_in_s = QUICK_TURN_S if message is _Note.URGENT else self._every_s
             due = max(time.monotonic() + due_in_s, not_before)
             deadline = due if deadline is None else min(deadline, due)
@@ -207,7 +211,7 @@ class Loading:
     def _turn(self, receipt: Receipt | None) -> tuple[bool, float]:
         """One turn; whether a flush may be content with it, and how long to rest after it."""
         loader = self._loader = self._loader or self._make_loader()
-        limit_s = LONGEST_TURN_S if receipt is None else receipt.timeout_s
+        limit_s = LONGEST_TURN_S if receipt is None else receipt.left_s
         started = time.monotonic()
         with self._turn_lock:
             report = loader.turn(0.0 if receipt is None else min(FLUSH_PATIENCE_S, limit_s / 2), limit_s=limit_s)

@@ -24,9 +24,14 @@ class Receipt:
     """What a caller waits for: the answer to a message it sent, for `timeout_s` at most."""
 
     def __init__(self, timeout_s: float) -> None:
-        self.timeout_s = max(timeout_s, 0.0)
+        self._deadline = time.monotonic() + max(timeout_s, 0.0)
         self._done = threading.Event()
         self._answer = False
+
+    @property
+    def left_s(self) -> float:
+        """How long somebody still waits for the answer; 0 where nobody does any more."""
+        return max(self._deadline - time.monotonic(), 0.0)
 
     def answer(self, *, good: bool) -> None:
         """Called by the worker."""
@@ -35,7 +40,7 @@ class Receipt:
 
     def wait(self) -> bool:
         """The answer; False where none came in time."""
-        return self._done.wait(self.timeout_s) and self._answer
+        return self._done.wait(self.left_s) and self._answer
 
 
 class Worker(Generic[_Message]):

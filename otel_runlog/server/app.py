@@ -290,8 +290,9 @@ def leave() -> NoReturn:
     An interpreter that ends while a thread is inside DuckDB aborts the process instead.
     """
     logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # a process may be started without
+            stream.flush()
     os._exit(0)
 
 
