@@ -445,11 +445,11 @@ def test_shutdown_gives_up_after_its_limit_and_only_once(provider, db):
     block = threading.Event()
     processor = added(provider, db, loader="thread", _loader_factory=FakeLoader(block=block))
     provider.get_tracer("t").start_span("root").end()
-    processor._door.config = _with_exit_limit(processor._door.config, 0.3)
+    processor._door.config = _with_exit_limit(processor._door.config, 0.6)  # half of it for a turn to begin
     started = time.monotonic()
     processor.shutdown()
     processor.shutdown()
-    assert 0.25 < time.monotonic() - started < 1
+    assert 0.5 < time.monotonic() - started < 1.5
     block.set()
 
 
