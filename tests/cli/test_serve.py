@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import grpc
 import pytest
+from click.testing import Result
 from opentelemetry.sdk.trace.export import SpanExportResult
-from serving import agent_spans, serving, token_of, until
+from serving import Served, agent_spans, serving, token_of, until
 
 from otel_runlog.cli.serve import SETTINGS
 from otel_runlog.server.address import find
@@ -30,12 +32,14 @@ def otel_runlog(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
-def test_what_an_exporter_sends_is_a_run_that_commands_find_through_the_server(tmp_path: Path, protocol: str) -> None:
+def test_what_an_exporter_sends_is_a_run_that_commands_find_through_the_server(
+    tmp_path: Path, call: Callable[..., Result], protocol: str
+) -> None:
     db = tmp_path / "runs.duckdb"
     with serving(db) as served:
         assert served.exporter(protocol).export(agent_spans(2)) is SpanExportResult.SUCCESS
-        done = otel_runlog("runs", "--db", str(db), "--format", "json")
-        assert done.returncode == 0, done.stderr
+        done = call("runs", "--db", db, "--format", "json")
+        assert done.exit_code == 0, done.stderr
         assert [run["agent"] for run in json.loads(done.stdout)] == ["planner", "planner"]
         code, took_s = served.end()
     assert code == 0
@@ -74,26 +78,30 @@ def test_it_needs_no_output(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-def test_a_second_server_of_a_store_ends_with_one_sentence_and_the_first_goes_on(tmp_path: Path) -> None:
-    db = tmp_path / "runs.duckdb"
-    with serving(db) as served:
-        second = otel_runlog("serve", "--db", str(db), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
-        assert second.returncode == 2
-        assert (
-            second.stderr
-            == f"error: {db} is served by process {served.pid} already: ask that server, or stop it first\n"
-        )
-        assert served.get("/healthz")[0] == 200
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that others get in the way of."""
+    with serving(tmp_path_factory.mktemp("shared") / "runs.duckdb") as served:
+        yield served
 
 
-def test_a_port_that_is_taken_ends_with_one_sentence(tmp_path: Path) -> None:
-    with serving(tmp_path / "runs.duckdb") as served:
-        for option, bind in (("--http", served.http), ("--grpc", served.grpc)):
-            other = {"--http": "--grpc", "--grpc": "--http"}[option]
-            done = otel_runlog("serve", "--db", str(tmp_path / "b.duckdb"), option, bind, other, "127.0.0.1:0")
-            assert done.returncode == 2
-            assert bind in done.stderr
-            assert done.stderr.count("\n") == 1
+def test_a_second_server_of_a_store_ends_with_one_sentence_and_the_first_goes_on(shared: Served) -> None:
+    second = otel_runlog("serve", "--db", str(shared.db), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
+    assert second.returncode == 2
+    assert (
+        second.stderr
+        == f"error: {shared.db} is served by process {shared.pid} already: ask that server, or stop it first\n"
+    )
+    assert shared.get("/healthz")[0] == 200
+
+
+@pytest.mark.parametrize(("option", "other"), [("--http", "--grpc"), ("--grpc", "--http")])
+def test_a_port_that_is_taken_ends_with_one_sentence(shared: Served, tmp_path: Path, option: str, other: str) -> None:
+    bind = {"--http": shared.http, "--grpc": shared.grpc}[option]
+    done = otel_runlog("serve", "--db", str(tmp_path / "b.duckdb"), option, bind, other, "127.0.0.1:0")
+    assert done.returncode == 2
+    assert bind in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_it_does_not_forward_to_itself(tmp_path: Path) -> None:
@@ -156,16 +164,16 @@ def test_metrics_and_readiness_tell_what_happened(tmp_path: Path) -> None:
         assert 'outcome="StatementError"} 1.0' in served.get("/metrics")[1].decode()
 
 
-def test_the_doctor_reads_what_the_server_says_of_itself(tmp_path: Path) -> None:
+def test_the_doctor_reads_what_the_server_says_of_itself(tmp_path: Path, call: Callable[..., Result]) -> None:
     db = tmp_path / "runs.duckdb"
     with serving(db, "--forward", "{url = 'http://127.0.0.1:9', name = 'nobody'}") as served:
         served.exporter("http").export(agent_spans(1))
         until(lambda: json.loads(served.get("/readyz")[1])["destinations"][0]["error"] is not None)
-        done = otel_runlog("doctor", "--db", str(db))
-        assert done.returncode == 0, done.stderr
+        done = call("doctor", "--db", db)
+        assert done.exit_code == 0, done.stderr
         assert "server   ready, 2 spans and records in 1 requests" in done.stdout
         assert "forward  nobody: 0 sent, " in done.stdout
-        done = otel_runlog("doctor", "--db", str(db), "--format", "json")
+        done = call("doctor", "--db", db, "--format", "json")
         found = json.loads(done.stdout)
         assert (found["server"]["ready"], found["server"]["totals"]["received"]) == (True, 2)
 

@@ -8,12 +8,15 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from opentelemetry.sdk.trace.export import SpanExportResult
 from serving import Served, agent_spans, serving, token_of
 
+from otel_runlog.cli.main import main
 from otel_runlog.store.reader import StoreReader
 
 SPAN = {
@@ -27,10 +30,17 @@ SPAN = {
 
 
 def otel_runlog(db: Path, *arguments: str) -> str:
-    command = [sys.executable, "-m", "otel_runlog", *arguments, "--db", str(db)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
-    assert (done.returncode, done.stderr) == (0, ""), arguments
+    """What a command prints. It runs in this process, which is another one than the server's."""
+    done = CliRunner().invoke(main, [*arguments, "--db", str(db)])
+    assert (done.exit_code, done.stderr) == (0, ""), arguments
     return done.stdout
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that goes on for all tests which need none of their own; each has agents of its own."""
+    with serving(tmp_path_factory.mktemp("shared") / "runs.duckdb") as served:
+        yield served
 
 
 def test_a_new_server_has_a_store_to_ask(tmp_path: Path) -> None:
@@ -43,16 +53,17 @@ def test_a_new_server_has_a_store_to_ask(tmp_path: Path) -> None:
         assert (served.db.stat().st_mode & 0o777, served.end()[0]) == (0o600, 0)
 
 
-def test_who_waits_is_told_of_a_run_as_it_finishes(tmp_path: Path) -> None:
-    with serving(tmp_path / "runs.duckdb") as served:
-        token, answers = token_of(served.db), []
-        assert served.get("/v1/tail")[0] == 401
-        asking = threading.Thread(target=lambda: answers.append(served.get("/v1/tail?after=0&wait_s=30", token)))
-        asking.start()
-        served.exporter("http").export(agent_spans(1))
-        asking.join()
+def test_who_waits_is_told_of_a_run_as_it_finishes(shared: Served) -> None:
+    token, answers = token_of(shared.db), []
+    assert shared.get("/v1/tail")[0] == 401
+    after = json.loads(shared.get("/v1/tail", token)[1])["next"]
+    path = f"/v1/tail?after={after}&wait_s=30"
+    asking = threading.Thread(target=lambda: answers.append(shared.get(path, token)))
+    asking.start()
+    shared.exporter("http").export(agent_spans(1, name="waited for"))
+    asking.join()
     [(status, body)] = answers
-    assert (status, [run["agent"] for run in json.loads(body)["runs"]]) == (200, ["planner"])
+    assert (status, [run["agent"] for run in json.loads(body)["runs"]]) == (200, ["waited for"])
 
 
 def test_a_long_question_is_answered_that_the_server_ends_and_does_not_hold_that_up(tmp_path: Path) -> None:
@@ -69,13 +80,12 @@ def test_a_long_question_is_answered_that_the_server_ends_and_does_not_hold_that
     assert (status, json.loads(body)["error"]) == (503, "ServerBusyError")
 
 
-def test_what_was_acknowledged_is_in_the_next_answer(tmp_path: Path) -> None:
-    with serving(tmp_path / "runs.duckdb") as served:
-        exporter, token = served.exporter("grpc"), token_of(served.db)
-        for runs in range(1, 4):
-            assert exporter.export(agent_spans(1)) is SpanExportResult.SUCCESS
-            answer = served.post("/v1/sql", {"sql": "select count(*) as n from runs"}, token)
-            assert answer == (200, b'[\n{"n":%d}\n]' % runs)
+def test_what_was_acknowledged_is_in_the_next_answer(shared: Served) -> None:
+    exporter, token = shared.exporter("grpc"), token_of(shared.db)
+    for runs in range(1, 4):
+        assert exporter.export(agent_spans(1, name="acknowledged")) is SpanExportResult.SUCCESS
+        counting = {"sql": "select count(*) as n from runs where agent = 'acknowledged'"}
+        assert shared.post("/v1/sql", counting, token) == (200, b'[\n{"n":%d}\n]' % runs)
 
 
 def test_commands_that_write_take_turns_with_a_server_that_loads(tmp_path: Path) -> None:
@@ -86,7 +96,7 @@ def test_commands_that_write_take_turns_with_a_server_that_loads(tmp_path: Path)
 
         def send() -> None:
             exporter = served.exporter("http")
-            while not over.wait(0.2):
+            while not over.wait(0.05):
                 assert exporter.export(agent_spans(5)) is SpanExportResult.SUCCESS
                 sent.append(10)
 
@@ -131,19 +141,18 @@ def test_a_server_that_is_killed_while_it_is_asked_leaves_nothing_that_holds_the
     assert [run["agent"] for run in runs] == ["planner"]
 
 
-def test_tail_prints_runs_as_the_server_sees_them_finish(tmp_path: Path) -> None:
-    with serving(tmp_path / "runs.duckdb") as served:
-        command = [sys.executable, "-m", "otel_runlog", "tail", "--format", "json", "--db", str(served.db)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            line: list[str] = []
-            reading = threading.Thread(target=lambda: line.append(process.stdout.readline()))  # type: ignore[union-attr]
-            reading.start()
-            while reading.is_alive():  # until the command, which takes some time to start, has seen one
-                served.exporter("http").export(agent_spans(1))
-                reading.join(0.5)
-            process.kill()
-    assert json.loads(line[0])["agent"] == "planner"
+def test_tail_prints_runs_as_the_server_sees_them_finish(shared: Served) -> None:
+    command = [sys.executable, "-m", "otel_runlog", "tail", "--format", "json", "--db", str(shared.db)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line: list[str] = []
+        reading = threading.Thread(target=lambda: line.append(process.stdout.readline()))  # type: ignore[union-attr]
+        reading.start()
+        while reading.is_alive():  # until the command, which takes some time to start, has seen one
+            shared.exporter("http").export(agent_spans(1, name="followed"))
+            reading.join(0.5)
+        process.kill()
+    assert json.loads(line[0])["agent"] == "followed"
 
 
 def test_questions_do_not_hold_up_the_end_of_a_server(tmp_path: Path) -> None:

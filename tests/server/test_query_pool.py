@@ -1,6 +1,5 @@
-"""Questions answered by processes that may be lost (facts/reliability 40 and 41)."""
+"""Questions answered by processes that may be lost (facts/reliability 41). What is refused: test_asked_while_taking."""
 
-import hashlib
 import json
 import threading
 import time
@@ -8,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from asked_store import CHAT, HARMLESS, PLANNER, REFUSED, make_store, planner
+from asked_store import CHAT, HARMLESS, PLANNER, make_store, planner
 
 from otel_runlog.errors import (
     LimitError,
@@ -50,26 +49,6 @@ def pool(db):
     pool.start()
     yield pool
     pool.close()
-
-
-def contents(folder):
-    """What stands in the folder, by path."""
-    return {p: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-@pytest.mark.fault(40)
-def test_what_writes_reads_files_attaches_or_sets_is_refused_and_nothing_has_changed(pool, db):
-    before = contents(db.parent)
-    answered = [statement for statement in REFUSED if not is_refused(pool, statement.format(db=db, folder=db.parent))]
-    assert (answered, contents(db.parent)) == ([], before)
-
-
-def is_refused(pool, sql):
-    try:
-        pool.ask(Sql(sql))
-    except StatementError:
-        return True
-    return False
 
 
 @pytest.mark.parametrize("form", [Form.WIRE, Form.JSON, Form.ARROW])
