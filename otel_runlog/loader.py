@@ -245,15 +245,25 @@ class _Gathering:
         """Take in what was read of a segment."""
         for damage in read.damage:  # 0 records say: seen, and nothing was lost
             self._assembler.drop(SOURCE, f"journal_{damage.kind}", damage.records_lost)
-        for record in read.records:
-            if wrong := take_request(self._assembler, SOURCE, record):
-                logger.warning("in journal segment %s, record %d: %s", at.segment, record.sequence, wrong)
         damaged = at.damaged or any(damage.loses_data for damage in read.damage)
+        for number, record in enumerate(read.records, 1):
+            self._take(at, record)
+            if self._is_full and number < len(read.records) and not read.damage:  # which is counted with its position
+                self._positions.append(Position(at.segment, record.end_offset, record.sequence + 1, damaged=damaged))
+                self.commit()
         self._positions.append(Position(at.segment, read.offset, read.sequence, read.ended, damaged))
-        self._records += len(read.records)
-        self._bytes += read.offset - at.offset
-        if self._assembler.span_count >= SPANS_PER_COMMIT or self._bytes >= BYTES_PER_READ:
+        if self._is_full:
             self.commit()
+
+    def _take(self, at: Position, record: Record) -> None:
+        self._records += 1
+        self._bytes += len(record.body)
+        if wrong := take_request(self._assembler, SOURCE, record):
+            logger.warning("in journal segment %s, record %d: %s", at.segment, record.sequence, wrong)
+
+    @property
+    def _is_full(self) -> bool:
+        return self._assembler.span_count >= SPANS_PER_COMMIT or self._bytes >= BYTES_PER_READ
 
     def commit(self) -> None:
         """Write what was gathered."""

@@ -14,7 +14,10 @@ import pytest
 from corpus import scenario
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from journalled import calls, write
 
+from otel_runlog import loader as loading
+from otel_runlog.assemble import Assembler
 from otel_runlog.doctor import examine
 from otel_runlog.door.loss_records import Loss, encode_losses
 from otel_runlog.errors import StoreInterruptedError
@@ -318,3 +321,28 @@ def test_what_a_signal_interrupts_is_no_turn_that_somebody_asked_to_end(
     monkeypatch.setattr(StoreWriter, "append", interrupted)
     with contextlib.nullcontext() if asked else pytest.raises(StoreInterruptedError):
         assert loader.turn().more
+
+
+def test_a_read_of_many_spans_is_several_commits_and_each_keeps_its_position(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = tmp_path / "runs.duckdb"
+    write(db, calls(10))
+    monkeypatch.setattr(loading, "SPANS_PER_COMMIT", 3)
+    loader = loading.Loader(db)
+    seen: list[int] = []
+    commit = loading.Loader.commit
+
+    def counted(self: loading.Loader, writer: StoreWriter, assembler: Assembler, positions: list[Position]) -> object:
+        seen.append(assembler.span_count)
+        if len(seen) == 3:
+            raise StoreInterruptedError("the end of the process")
+        return commit(self, writer, assembler, positions)
+
+    monkeypatch.setattr(loading.Loader, "commit", counted)
+    with pytest.raises(StoreInterruptedError):
+        loader.turn()
+    monkeypatch.setattr(loading.Loader, "commit", commit)
+    assert loading.Loader(db).turn().spans == 4, "what the first two commits held is not loaded again"
+    assert seen == [3, 3, 3]
+    assert (books(db)["received"], books(db)["stored"]) == (10, 10)
