@@ -11,9 +11,9 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from otel_runlog.model import AttrValue
 from otel_runlog.otlp.export import encode_spans, to_json
 from otel_runlog.otlp.protowire import ONE_BYTE, SHORT_VARINTS, write_varint
+from otel_runlog.otlp.wire_values import any_value
 from otel_runlog.span import (
     INT64_MAX,
     INT64_MIN,
@@ -267,33 +267,7 @@ def _any_value(value: Any) -> bytes:
         return b"\x18" + write_varint(value % _UINT64)
     if kind is float:
         return b"\x21" + _DOUBLE(value)
-    return _neutral_value(plain_value(value, []))
-
-
-def _neutral_value(value: AttrValue) -> bytes:
-    if isinstance(value, str):
-        return _field(b"\x0a", value.encode())
-    if isinstance(value, bool):
-        return b"\x10\x01" if value else b"\x10\0"
-    if isinstance(value, int):
-        return b"\x18" + write_varint(value % _UINT64)
-    if isinstance(value, float):
-        return b"\x21" + _DOUBLE(value)
-    if isinstance(value, bytes):
-        return _field(b"\x3a", value)
-    return _neutral_nested(value)
-
-
-def _neutral_nested(value: list[AttrValue] | dict[str, AttrValue] | None) -> bytes:
-    if value is None:
-        return b""
-    if isinstance(value, dict):
-        pairs = (
-            _field(b"\x0a", _field(b"\x0a", key.encode()) + _field(b"\x12", _neutral_value(item)))
-            for key, item in value.items()
-        )
-        return _field(b"\x32", b"".join(pairs))
-    return _field(b"\x2a", b"".join([_field(b"\x0a", _neutral_value(item)) for item in value]))
+    return any_value(plain_value(value, []))
 
 
 def _utf8(text: object) -> bytes:

@@ -8,7 +8,7 @@ from typing import Final
 
 from otel_runlog.model import Attributes, LogRecord
 from otel_runlog.otlp.protowire import FIXED32, FIXED64, VARINT, write_varint
-from otel_runlog.server.forward.wire_values import any_value, attributes, field, text
+from otel_runlog.otlp.wire_values import any_value, attributes, field, text
 
 _FIXED64: Final = struct.Struct("<Q").pack
 _FIXED32: Final = struct.Struct("<I").pack

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from otel_runlog.errors import OtlpError
 from otel_runlog.otlp.protowire import BYTES, FIXED64, fields, sub_messages
-from otel_runlog.server.forward.wire_values import field, key_value
+from otel_runlog.otlp.wire_values import field, key_value
 from otel_runlog.store.forwarding import SpanKey
 
 Added: TypeAlias = dict[str, str | int | float]
