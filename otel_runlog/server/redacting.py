@@ -12,7 +12,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -36,6 +36,23 @@ Count = Callable[[str], None]
 """Called with a reason for everything that was left out."""
 
 
+class _Request(NamedTuple):
+    """What a signal's request is in protobuf: its type, what an item is called and is, and the fields down to it."""
+
+    request: type[ExportTraceServiceRequest | ExportLogsServiceRequest]
+    name: str
+    item: type[Span | LogRecord]
+    fields: tuple[str, str, str]
+
+
+_REQUESTS: Final = {
+    Signal.TRACES: _Request(ExportTraceServiceRequest, "Span", Span, ("resource_spans", "scope_spans", "spans")),
+    Signal.LOGS: _Request(
+        ExportLogsServiceRequest, "LogRecord", LogRecord, ("resource_logs", "scope_logs", "log_records")
+    ),
+}
+
+
 class RequestRedaction:
     """Takes the secrets out of requests; may be shared by threads if the redactor may.
 
@@ -56,44 +73,30 @@ class RequestRedaction:
         """
         if encoding is Encoding.JSON:
             return json.dumps(_JsonRedaction(self._values).walk(lenient_json.load(body), "") or {}).encode()
-        return self._traces(body) if signal is Signal.TRACES else self._logs(body)
+        return self._protobuf(body, signal)
 
-    def _traces(self, body: bytes) -> bytes:
-        request = ExportTraceServiceRequest()
-        self._parse(request, body, "Span", Span)
-        for block in request.resource_spans:
+    def _protobuf(self, body: bytes, signal: Signal) -> bytes:
+        shape = _REQUESTS[signal]
+        blocks, groups, items = shape.fields
+        redact: Callable[[Any], None] = self._values.span if signal is Signal.TRACES else self._values.record
+        request = self._parsed(body, shape)
+        for block in getattr(request, blocks):
             self._values.attributes(block.resource.attributes)
-            for group in block.scope_spans:
+            for group in getattr(block, groups):
                 self._values.scope(group.scope)
-                for span in group.spans:
-                    self._values.span(span)
+                for item in getattr(group, items):
+                    redact(item)
         redacted: bytes = request.SerializeToString()
         return redacted
 
-    def _logs(self, body: bytes) -> bytes:
-        request = ExportLogsServiceRequest()
-        self._parse(request, body, "LogRecord", LogRecord)
-        for block in request.resource_logs:
-            self._values.attributes(block.resource.attributes)
-            for group in block.scope_logs:
-                self._values.scope(group.scope)
-                for record in group.log_records:
-                    self._values.record(record)
-        redacted: bytes = request.SerializeToString()
-        return redacted
-
-    def _parse(
-        self,
-        request: ExportTraceServiceRequest | ExportLogsServiceRequest,
-        body: bytes,
-        item: str,
-        kind: type[Span | LogRecord],
-    ) -> None:
+    def _parsed(self, body: bytes, shape: _Request) -> ExportTraceServiceRequest | ExportLogsServiceRequest:
+        request = shape.request()
         try:
             request.ParseFromString(body)
         except DecodeError:
-            request.ParseFromString(self._readable(body, item, kind))
+            request.ParseFromString(self._readable(body, shape.name, shape.item))
         request.DiscardUnknownFields()
+        return request
 
     def _readable(self, body: bytes, item: str, kind: type[Span | LogRecord]) -> bytes:
         """The request put together from what can be read of it."""
