@@ -14,13 +14,13 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import duckdb
 
 from otel_runlog.errors import StoreError, StoreLockedError
 from otel_runlog.store import arrow, statements
+from otel_runlog.store.closing import Closes
 from otel_runlog.store.said import interrupted, opening_error, signals_told, using_error
 
 _RETRY_S = 0.05
@@ -41,7 +41,7 @@ _WRITE_SETTINGS = BASE_SETTINGS | {
 logger = logging.getLogger("otel_runlog")
 
 
-class StoreConnection:
+class StoreConnection(Closes):
     """A DuckDB connection with the store attached. Not for use by several threads at once, `interrupt` excepted."""
 
     def __init__(self, duck: duckdb.DuckDBPyConnection, path: Path) -> None:
@@ -51,14 +51,6 @@ class StoreConnection:
         self._lock = threading.Lock()
         self._is_open = True
         self._interrupted = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def rows(self, query: str, parameters: dict[str, object] | None = None) -> list[tuple[object, ...]]:
         """The rows of `queries/<query>.sql`.
@@ -168,18 +160,10 @@ class StoreConnection:
             raise interrupted(self.path)
 
 
-class OpenStore:
+class OpenStore(Closes):
     """What holds a store open until it is closed: `_store` is its connection."""
 
     _store: StoreConnection
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""

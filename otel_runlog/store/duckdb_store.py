@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
-from typing import Self
 
 import duckdb
 
@@ -12,13 +10,14 @@ from otel_runlog.errors import RunNotFoundError, StoreError
 from otel_runlog.model import RunLog, RunLogQuery, Step
 from otel_runlog.store import statements
 from otel_runlog.store.batch import Batch, RunVersion
+from otel_runlog.store.closing import Closes
 from otel_runlog.store.connection import StoreConnection, open_for_read, open_for_write
 from otel_runlog.store.reader import StoreReader
 from otel_runlog.store.said import asking_error, signals_told
 from otel_runlog.store.writer import StoreWriter
 
 
-class DuckDBRunLogStore:
+class DuckDBRunLogStore(Closes):
     """A `RunLogStore` over the file that processor and server load into.
 
     Every call opens the file, does its work and lets go of it, so that the store can be kept beside a running loader.
@@ -38,14 +37,6 @@ class DuckDBRunLogStore:
         self._timeout_s = timeout_s
         if not os.path.exists(path):  # noqa: PTH110 - os.PathLike
             open_for_write(path, timeout_s).close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def put(self, run: RunLog) -> None:
         """Keep a run; one of the same run_id is replaced by this new version."""

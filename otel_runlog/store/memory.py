@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
-from types import TracebackType
-from typing import Self
 
 from otel_runlog.model import RunLog, RunLogQuery, Step
+from otel_runlog.store.closing import Closes
 
 _BEFORE_ALL = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
-class InMemoryRunLogStore:
+class InMemoryRunLogStore(Closes):
     """A `RunLogStore` that keeps copies of the runs put into it."""
 
     def __init__(self) -> None:
         self._runs: dict[str, RunLog] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def put(self, run: RunLog) -> None:
         """Keep a run; one of the same run_id is replaced."""
