@@ -12,6 +12,12 @@ RunLogError
 │   ├── SchemaError       the store was written by a newer version, or is no runlog store
 │   └── StatementError    a SQL statement that is wrong, or that is not answered: the reason is DuckDB's
 ├── RunNotFoundError      no run, or more than one, has that id prefix
+├── CaptureError          a capture that cannot be read, or is none: file, place and reason
+│   └── CaptureMissingError  a run without what a replay needs, and the setting that would have recorded it
+├── ReplayError           a replay cannot be done, or says no
+│   ├── ReplayMismatch    a call differs from the recorded one: which, where, recorded and got
+│   ├── ReplayExhausted   a call was asked for more often than it was recorded
+│   └── NoLlmCall         the capture has no model call
 └── ServerError           the server cannot do what was asked, or did not answer
     ├── ServerStartError  it cannot start: another one serves the store, or an address cannot be used
     ├── ServerBusyError   it has too much to do: asking again helps
@@ -70,6 +76,41 @@ class StatementError(StoreError):
 
 class RunNotFoundError(RunLogError):
     """No run, or more than one, goes by that name."""
+
+
+class CaptureError(RunLogError):
+    """A file or text is no capture that can be used."""
+
+
+class CaptureMissingError(CaptureError):
+    """A run does not hold what a replay needs."""
+
+
+class ReplayError(RunLogError):
+    """A replay cannot be done, or says no."""
+
+
+class ReplayMismatch(ReplayError):  # noqa: N818 - the contract's name
+    """A call differs from the recorded one.
+
+    Attributes:
+        call_index: of the recorded call.
+        path: where it differs.
+        recorded: the value there then.
+        got: the value there now.
+    """
+
+    def __init__(self, message: str, *, call_index: int | None, path: str, recorded: object, got: object) -> None:
+        super().__init__(message)
+        self.call_index, self.path, self.recorded, self.got = call_index, path, recorded, got
+
+
+class ReplayExhausted(ReplayError):  # noqa: N818 - the contract's name
+    """A call was asked for more often than it was recorded."""
+
+
+class NoLlmCall(ReplayError):  # noqa: N818 - the contract's name
+    """The capture has no model call to replay."""
 
 
 class ServerError(RunLogError):

@@ -32,21 +32,29 @@ PURE = (
         "scores",
         "llm_io",
         "conventions",
+        "conversation",
+        "capture",
+        "replaying.divergence",
         "testing",
     ),
 )
 """Modules that import no I/O, no duckdb, no grpc, no clock (DESIGN rule 1)."""
 IMPURE = ("duckdb", "grpc", "time", "os", "subprocess", "socket", "threading", "requests", "click", "rich")
 LAYERS = (
-    {"model", "errors", "moment", "otlp.wire", "drop_event"},
-    {"span", "conventions", "pricing", "testing"},
+    {"model", "errors", "moment", "otlp.wire", "drop_event", "conversation", "capture"},
+    {"replaying.divergence"},
+    {"span", "conventions", "pricing"},
+    {"apis"},
     {"tree", "parts", "resolve", "log_content", "log_calls", "logs", "drops", "scores", "duplicates"}
-    | {"partition", "counting", "steps", "agents", "llm_io", "runs"},
+    | {"partition", "counting", "steps", "agents", "llm_io", "runs", "fingerprint"}
+    | {"captures.building", "replaying.matching", "replaying.report", "replaying.in_process", "testing"},
     {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy"},
     {"store"},
+    {"captures"},
     {"links", "traces", "assemble", "loader", "ingest", "metrics", "reprice", "maintenance"},
     {"door", "processor", "running", "demo", "server_status", "doctor", "show"},
     {"server"},
+    {"replaying"},
     {"cli", "__main__"},
 )
 """Arrows point one way: a module imports from its own layer and those above it in this list."""

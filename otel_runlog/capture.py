@@ -1,0 +1,117 @@
+"""A capture: all that is needed to replay a run without a store. Pure data; captures/ builds, writes and reads it.
+
+What did not pass a model or a tool (the clock, randomness, files, other network calls) is in no capture, and a replay
+does not bring it back.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+from typing import Final, Literal
+
+import msgspec
+
+from otel_runlog.conversation import CallError, Json, LlmAnswer, LlmRequest, Params
+from otel_runlog.model import Content, RunLog
+
+SCHEMA: Final = "runlog.capture/1"
+
+
+class ToolSource(enum.StrEnum):
+    """Where a tool's result was found: on its own span (or told by hand), or in the next model call's prompt."""
+
+    SPAN = "span"
+    NEXT_REQUEST = "next_request"
+
+
+class CapturedLlm(msgspec.Struct, frozen=True, kw_only=True):
+    """One counted model call of a run, in the order of its llm and embedding steps.
+
+    Attributes:
+        fingerprint: of the request, as `f1:` and 32 hex digits; None where the request is not known.
+        occurrence: how many calls of this run with the same fingerprint came before, plus 1.
+        lane: 8 hex digits that calls of one agent share: those of its instructions.
+        request: None where the telemetry did not carry it.
+        answer: None where the call failed, or the telemetry did not carry it.
+        completeness: how much of request and answer is here. `truncated` is something, and not to be relied on.
+        model_version: the model that answered; `provider_version` is the provider's own mark of its system.
+    """
+
+    step_index: int
+    call_index: int
+    operation: Literal["chat", "embedding"] = "chat"
+    fingerprint: str | None = None
+    occurrence: int = 1
+    lane: str | None = None
+    request: LlmRequest | None = None
+    answer: LlmAnswer | None = None
+    error: CallError | None = None
+    completeness: Content = Content.NONE
+    response_id: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    model_version: str | None = None
+    provider_version: str | None = None
+    seed: int | None = None
+    params: Params = {}
+
+
+class CapturedTool(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool call of a run.
+
+    `source` None: no result and no error are known. step_index and call_index are None where the call has no step of
+    its own (a client's bare loop); `after_call` is the call_index of the model call that asked for it, where known.
+    """
+
+    name: str
+    step_index: int | None = None
+    call_index: int | None = None
+    after_call: int | None = None
+    call_id: str | None = None
+    arguments: Json = None
+    result: Json = None
+    error: CallError | None = None
+    source: ToolSource | None = None
+
+
+class PriceTableRef(msgspec.Struct, frozen=True):
+    """The price table that a run's costs came from."""
+
+    name: str
+    version: str | None = None
+
+
+class RedactionRules(msgspec.Struct, frozen=True):
+    """What was redacted before a run was written: patterns by name in the order they apply (RE2's syntax).
+
+    `patterns` None: a redactor of the application's own, which no file can hold; its `version` is what it said of
+    itself.
+    """
+
+    version: str
+    patterns: tuple[tuple[str, str], ...] | None = None
+
+
+class Capture(msgspec.Struct, frozen=True, kw_only=True):
+    """A run and what went in and out of its calls, in one piece.
+
+    Attributes:
+        captured_at: when the newest of its telemetry came in (UTC); the same run gives the same file at any time.
+        completeness: of its model calls the least complete says it; `full` where there are none.
+        run: the RunLog with its steps.
+        llm_io: one entry for each counted llm and embedding step, in order.
+        tool_io: the tool calls, in order.
+        memory_ref: what the agent's memory was at the start, in the application's own words.
+    """
+
+    schema: str = SCHEMA
+    run_id: str
+    captured_at: dt.datetime
+    completeness: Content
+    run: RunLog
+    llm_io: tuple[CapturedLlm, ...] = ()
+    tool_io: tuple[CapturedTool, ...] = ()
+    memory_ref: str | None = None
+    price_table: PriceTableRef | None = None
+    redaction: RedactionRules | None = None

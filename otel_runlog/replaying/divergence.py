@@ -1,0 +1,118 @@
+"""Where a replay differs from what was recorded: the words, as data. Pure."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from otel_runlog.conversation import Json
+
+
+class ReplayMode(enum.StrEnum):
+    """What a request gets that was not recorded: strict: an error, soft: the nearest answer, live: the model's."""
+
+    STRICT = "strict"
+    SOFT = "soft"
+    LIVE = "live"
+
+
+class ReproVerdict(enum.StrEnum):
+    """What a replay came to.
+
+    identical: every call came, each with the request and result that were recorded. equivalent: the same
+    conversations, with other models, tool schemas or parameters. diverged: some call was another one, came too often,
+    or never. incomplete: nothing differs as far as could be seen, but not all could be compared.
+    """
+
+    IDENTICAL = "identical"
+    EQUIVALENT = "equivalent"
+    DIVERGED = "diverged"
+    INCOMPLETE = "incomplete"
+
+
+class DivergenceKind(enum.StrEnum):
+    """How a call differs. The last three are drift: alone they leave a replay equivalent."""
+
+    REQUEST_CHANGED = "request_changed"
+    EXTRA_CALL = "extra_call"
+    REPEATED = "repeated"
+    MISSING_CALL = "missing_call"
+    TOOL_ARGS_CHANGED = "tool_args_changed"
+    TOOL_RESULT_CHANGED = "tool_result_changed"
+    KIND_CHANGED = "kind_changed"
+    ANSWER_CHANGED = "answer_changed"
+    MODEL = "model"
+    TOOLS = "tools"
+    PARAMS = "params"
+
+
+DRIFT = frozenset({DivergenceKind.MODEL, DivergenceKind.TOOLS, DivergenceKind.PARAMS})
+
+
+class Cause(enum.StrEnum):
+    """What changed, as a person would say it; told by the first path that differs."""
+
+    PROMPT = "prompt"
+    INPUT = "input"
+    TOOL_RESULT = "tool result"
+    HISTORY = "rewritten history"
+    MODEL = "model"
+    TOOLS = "tools"
+    PARAMS = "params"
+
+
+class Resolution(enum.StrEnum):
+    """What the asker got: an error, the nearest recorded answer, the real model's, or what was recorded (drift)."""
+
+    REFUSED = "refused"
+    NEAREST = "nearest"
+    LIVE = "live"
+    SERVED = "served"
+    NONE = "none"
+
+
+class StepDivergence(msgspec.Struct, frozen=True, kw_only=True):
+    """One difference.
+
+    Attributes:
+        call_index: the recorded call that it is about: the one expected, or the nearest; None where there is none.
+        path: where in the request or result, as `turns[2].tool[0]`; empty where the call as a whole is meant.
+        recorded: the value there then; `got`: the value there now.
+        nearest: the call_index of the recorded call that is most like it.
+        lane: of the call asked.
+        detail: one more thing a person should know, as "result of tool weather (call 4), which ran for real".
+    """
+
+    kind: DivergenceKind
+    call_index: int | None = None
+    path: str = ""
+    recorded: Json = None
+    got: Json = None
+    nearest: int | None = None
+    lane: str | None = None
+    cause: Cause | None = None
+    resolution: Resolution = Resolution.NONE
+    detail: str | None = None
+
+
+class DivergenceReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a replay came to, in facts. `replaying.report` says them as text and as JSON.
+
+    Attributes:
+        run_id: the run that was replayed; `replay_run_id` the replay's own, where it is kept.
+        recorded: calls (model and tool) in the capture; `served` answered from it; `live` that the real model or tool
+            answered; `not_reached` that nobody asked for.
+        not_compared: what could not be compared and why, as "tools: not recorded".
+    """
+
+    run_id: str
+    verdict: ReproVerdict
+    mode: ReplayMode = ReplayMode.STRICT
+    replay_run_id: str | None = None
+    divergences: tuple[StepDivergence, ...] = ()
+    recorded: int = 0
+    served: int = 0
+    live: int = 0
+    not_reached: int = 0
+    not_compared: tuple[str, ...] = ()
