@@ -8,7 +8,7 @@ import click
 
 from otel_runlog.cli.opened import reading
 from otel_runlog.cli.options import path_of_db
-from otel_runlog.demo import FILE, QUESTIONS, fresh_file, run_demo
+from otel_runlog.demo import FILE, QUESTIONS, fresh_file, run_demo, write_agent
 from otel_runlog.show import text
 from otel_runlog.show.answer import show_answer
 from otel_runlog.show.run import show_run
@@ -27,11 +27,14 @@ NEXT_COMMANDS = (
 @click.command(epilog="Example: otel-runlog demo")
 @click.option("--db", metavar="FILE", help=f"Where to record.  [default: a new file, {FILE}]")
 @click.option("--keep", is_flag=True, help=f"Add to {FILE} where it is there, instead of making a new file.")
-def demo(db: str | None, *, keep: bool) -> None:
+@click.option("--agent", metavar="FILE", help="Also write the agent to FILE, a program to change and replay.")
+def demo(db: str | None, *, keep: bool, agent: str | None) -> None:
     """Run a small agent and look at what was recorded.
 
     A planner and its researcher answer two questions. Their models are scripted, so nothing leaves this machine.
     """
+    if agent is not None:
+        write_agent(Path(agent))
     path = path_of_db(db) if db is not None else Path(FILE) if keep else fresh_file(Path())
     answers = run_demo(path)
     screen = Screen()
