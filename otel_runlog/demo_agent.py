@@ -199,9 +199,7 @@ def ask_openai(model: str, instructions: str, history: Sequence[Message], tools:
     body = {"model": model, "messages": messages, "tools": functions}
     answer = _post(f"{base}/chat/completions", headers, body)
     said, usage = answer["choices"][0]["message"], answer["usage"]
-    calls = [
-        (c["function"]["name"], json.loads(c["function"]["arguments"]), c["id"]) for c in said.get("tool_calls") or ()
-    ]
+    asked = [(call["id"], call["function"]) for call in said.get("tool_calls") or ()]
     return Reply(
         said["content"] or "",
         tuple(ToolCall(f["name"], json.loads(f["arguments"]), call_id) for call_id, f in asked),
