@@ -233,7 +233,7 @@ class _Message(HTTPMessageDelegate):
         headers["Content-Length"] = str(len(response.body))
         for name, value in (*SAFE_HEADERS, *response.headers):
             headers.add(name, value)
-        start_line = ResponseStartLine("HTTP/1.1", response.status, http.HTTPStatus(response.status).phrase)
+        start_line = ResponseStartLine("HTTP/1.1", response.status, _phrase(response.status))
         body = None if self._request.method == "HEAD" else response.body
         self._connection.write_headers(start_line, headers, body)
 
@@ -248,6 +248,14 @@ def _request(start_line: RequestStartLine, headers: HTTPHeaders) -> Request:
         headers=lower,
         content_type=lower.get("content-type", "").partition(";")[0].strip().lower(),
     )
+
+
+def _phrase(status: int) -> str:
+    """The words for a status; empty for those that no standard has, such as Anthropic's 529 (overloaded)."""
+    try:
+        return http.HTTPStatus(status).phrase
+    except ValueError:
+        return ""
 
 
 def _encoding(headers: Mapping[str, str]) -> str:

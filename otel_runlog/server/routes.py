@@ -60,7 +60,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         method: GET or POST. HEAD is answered as GET.
-        path: segments, of which those in braces (`/v1/runs/{run_id}`) match anything.
+        path: segments, of which those in braces (`/v1/runs/{run_id}`) match anything. A last one as `{rest*}` matches
+            what is left of a path, of one segment or many.
         handle: called in a thread of the door's pool. It may raise RefusedError.
         needs_token: also on loopback.
         is_open: needs no token anywhere.
@@ -118,12 +119,14 @@ def _segments(path: str) -> list[str]:
 
 
 def _matched(names: list[str], segments: list[str]) -> dict[str, str] | None:
+    if names[-1].endswith("*}") and len(segments) > len(names):
+        segments = [*segments[: len(names) - 1], "/".join(segments[len(names) - 1 :])]
     if len(names) != len(segments):
         return None
     values: dict[str, str] = {}
     for name, segment in zip(names, segments, strict=True):
         if name.startswith("{") and segment:
-            values[name.strip("{}")] = unquote(segment)
+            values[name.strip("{*}")] = unquote(segment)
         elif name != segment:
             return None
     return values
