@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from otel_runlog.otlp.files import read_otlp
     from otel_runlog.pricing import PriceTable, Rates
     from otel_runlog.processor import RunLogSpanExporter, RunLogSpanProcessor
+    from otel_runlog.replaying.tools import replay_tool
     from otel_runlog.running import run
     from otel_runlog.runs import project, project_with_llm_io
     from otel_runlog.store.duckdb_store import DuckDBRunLogStore
@@ -63,6 +64,7 @@ _HOMES = {
     "project": "runs",
     "project_with_llm_io": "runs",
     "read_otlp": "otlp.files",
+    "replay_tool": "replaying.tools",
     "run": "running",
 }
 
@@ -92,6 +94,7 @@ __all__ = [
     "project",
     "project_with_llm_io",
     "read_otlp",
+    "replay_tool",
     "run",
 ]
 

@@ -8,6 +8,7 @@
 | OTEL_RUNLOG_DURABILITY | process, queue or power (exporter) | process |
 | OTEL_RUNLOG_LOADER | thread or off (exporter) | thread |
 | OTEL_RUNLOG_CONTENT | full, hash or off (exporter) | full |
+| OTEL_RUNLOG_REPLAY_URL | a replay sets it for its program: whom tools ask what to do | none |
 | OTEL_RUNLOG_JOURNAL_MAX_BYTES | over it the journal drops its oldest records, and counts them | 4294967296 |
 """
 
@@ -29,6 +30,7 @@ from otel_runlog.model import RunLog
 DB_VARIABLE: Final = "OTEL_RUNLOG_DB"
 PRICES_VARIABLE: Final = "OTEL_RUNLOG_PRICES"
 JOURNAL_MAX_BYTES_VARIABLE: Final = "OTEL_RUNLOG_JOURNAL_MAX_BYTES"
+REPLAY_URL_VARIABLE: Final = "OTEL_RUNLOG_REPLAY_URL"
 DISABLED_VARIABLES: Final = ("OTEL_RUNLOG_DISABLED", "OTEL_SDK_DISABLED")
 DEFAULT_DB: Final = "runs.duckdb"
 JOURNAL_MAX_BYTES: Final = 4 << 30
@@ -226,6 +228,11 @@ class DestinationConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                 f"{self.label}: timeout_s must be above 0, enrich_wait_s 0 or more, both at most {LONGEST_S}, and "
                 "signals not empty"
             )
+
+
+def replay_url(environ: Mapping[str, str] | None = None) -> str:
+    """Where the replay that this program is part of answers; empty outside a replay."""
+    return (os.environ if environ is None else environ).get(REPLAY_URL_VARIABLE, "")
 
 
 def expand(text: str, environ: Mapping[str, str] | None = None) -> str:

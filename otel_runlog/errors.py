@@ -17,6 +17,7 @@ RunLogError
 ├── ReplayError           a replay cannot be done, or says no
 │   ├── ReplayMismatch    a call differs from the recorded one: which, where, recorded and got
 │   ├── ReplayExhausted   a call was asked for more often than it was recorded
+│   ├── ReplayedToolError  the error that a tool raised when it was recorded, raised again
 │   └── NoLlmCall         the capture has no model call
 └── ServerError           the server cannot do what was asked, or did not answer
     ├── ServerStartError  it cannot start: another one serves the store, or an address cannot be used
@@ -28,6 +29,11 @@ RunLogError
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from otel_runlog.conversation import CallError
 
 
 class RunLogError(Exception):
@@ -107,6 +113,24 @@ class ReplayMismatch(ReplayError):  # noqa: N818 - the contract's name
 
 class ReplayExhausted(ReplayError):  # noqa: N818 - the contract's name
     """A call was asked for more often than it was recorded."""
+
+
+class ReplayedToolError(ReplayError):
+    """A tool raised this when it was recorded. The class that it had then is not made again: `type` names it.
+
+    Attributes:
+        name: of the tool.
+        type: the class or code of the error, where that was recorded.
+        message: what it said, where that was recorded.
+    """
+
+    def __init__(self, name: str, error: CallError) -> None:
+        self.name, self.type, self.message = name, error.type, error.message
+        self._error = error
+        super().__init__(error.message or error.type or f"the tool {name} failed when it was recorded")
+
+    def __reduce__(self) -> tuple[type[ReplayedToolError], tuple[str, CallError]]:
+        return type(self), (self.name, self._error)
 
 
 class NoLlmCall(ReplayError):  # noqa: N818 - the contract's name

@@ -1,0 +1,172 @@
+"""Arguments and results of Python functions as JSON, and back."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+
+import msgspec
+
+from otel_runlog.conversation import Json
+from otel_runlog.replaying.tool_words import ToolQuestion
+
+_RECEIVERS: Final = ("self", "cls")
+_POSITIONAL: Final = "args"
+_PLAIN: Final = (str, int, float, bool, type(None))
+
+
+def to_json(value: object) -> Json:
+    """A value as JSON says it; data classes, pydantic models, dates, sets and the like by their content.
+
+    Raises:
+        TypeError: JSON cannot say it.
+    """
+    try:
+        found: Json = msgspec.to_builtins(value, str_keys=True, enc_hook=_by_its_own_word)
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise TypeError(str(error)) from None
+    return found
+
+
+def _by_its_own_word(value: object) -> object:
+    dump = getattr(value, "model_dump", None)  # pydantic
+    if not callable(dump) or isinstance(value, type):
+        raise TypeError(f"{type(value).__name__} is nothing that JSON can say")
+    return dump(mode="json")
+
+
+def question(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolQuestion:
+    """What a tool is called with, by the names of its parameters.
+
+    `self`, `cls` and what JSON cannot say (contexts, clients) are left out. Parameters that the call leaves to their
+    defaults are told apart: a recording may hold them or not.
+    """
+    signature = _signature(function)
+    given = _unnamed(args, kwargs) if signature is None else _named(signature, args, kwargs)
+    defaults = {} if signature is None else _defaults(signature)
+    arguments = _sayable(given)
+    injected = frozenset(key for key in arguments if not isinstance(given[key], _PLAIN))
+    return ToolQuestion(name=name, arguments=arguments, defaults=_sayable(defaults), injected=injected)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):  # written in C, without one
+        return None
+
+
+def _unnamed(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {**({_POSITIONAL: list(args)} if args else {}), **kwargs}
+
+
+def _named(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    try:
+        bound = signature.bind_partial(*args, **kwargs)
+    except TypeError:  # what wraps the function takes others than the function does, or the call is wrong
+        return _unnamed(args, kwargs)
+    for position, (key, value) in enumerate(bound.arguments.items()):
+        if signature.parameters[key].kind is inspect.Parameter.VAR_KEYWORD:
+            found |= value
+        elif position or key not in _RECEIVERS:
+            found[key] = value
+    return found
+
+
+def _defaults(signature: inspect.Signature) -> dict[str, Any]:
+    parameters = signature.parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+
+
+def _sayable(values: Mapping[str, Any]) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for key, value in values.items():
+        try:
+            found[key] = to_json(value)
+        except TypeError:
+            continue
+    return found
+
+
+def loader_of(function: Callable[..., Any]) -> Callable[[Json], Any]:
+    """What makes of a recorded result the type that a function says it returns.
+
+    A recording holds what a text says where that is JSON, so a function that returns `str` gets its text back. Data
+    classes and pydantic models are made again. Where that cannot be done, and for all other types, it is the JSON.
+    """
+    returned = _returned(function)
+    if returned is str:
+        return _as_text
+    if isinstance(returned, type) and callable(validate := getattr(returned, "model_validate", None)):
+        return lambda value: _tried(validate, value)
+    if isinstance(returned, type) and (
+        hasattr(returned, "__dataclass_fields__") or issubclass(returned, msgspec.Struct)
+    ):
+        return lambda value: _tried(lambda v: msgspec.convert(v, returned), value)
+    return lambda value: value
+
+
+def _returned(function: Callable[..., Any]) -> object:
+    try:
+        return typing.get_type_hints(inspect.unwrap(getattr(function, "func", function))).get("return")
+    except Exception:  # noqa: BLE001 - names that exist for type checkers only, objects without annotations
+        return None
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _tried(make: Callable[[Json], Any], value: Json) -> Any:
+    try:
+        return make(value)
+    except Exception:  # noqa: BLE001 - whatever a class says to data that is not its own
+        return value
+
+
+def same(a: Json, b: Json) -> bool:
+    """Whether two values are the same JSON: 1 is 1.0, and True is not 1."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b
+
+
+def recorded_form(asked: ToolQuestion, recorded: Json) -> Json | None:
+    """The arguments of a call in the form of a recording, where they are that recording's; else None.
+
+    A recording holds what the model sent. A framework adds defaults, contexts and states to that, so what the
+    recording lacks plays no part where it is a default, None, or no plain value; a parameter that the recording has
+    and the call does not counts with its default.
+    """
+    if not isinstance(recorded, dict):
+        values = list(asked.arguments.values())
+        return recorded if len(values) == 1 and same(values[0], recorded) else None
+    everything = {**asked.defaults, **asked.arguments}
+    if not all(key in everything and same(everything[key], value) for key, value in recorded.items()):
+        return None
+    extra = asked.arguments.keys() - recorded.keys()
+    return recorded if all(_may_be_added(asked, key) for key in extra) else None
+
+
+def own_form(asked: ToolQuestion) -> dict[str, Json]:
+    """The arguments of a call that no recording is like: without those that are their defaults."""
+    missing = object()
+    return {
+        key: value
+        for key, value in asked.arguments.items()
+        if (default := asked.defaults.get(key, missing)) is missing or not same(value, cast("Json", default))
+    }
+
+
+def _may_be_added(asked: ToolQuestion, key: str) -> bool:
+    value = asked.arguments[key]
+    is_default = key in asked.defaults and same(value, asked.defaults[key])
+    return is_default or value is None or key in asked.injected
