@@ -82,15 +82,27 @@ class PriceTableRef(msgspec.Struct, frozen=True):
     version: str | None = None
 
 
-class RedactionRules(msgspec.Struct, frozen=True):
-    """What was redacted before a run was written: patterns by name in the order they apply (RE2's syntax).
+class RedactionPattern(msgspec.Struct, frozen=True):
+    r"""A pattern in RE2's syntax; what it finds becomes `[redacted:<name>]`.
 
-    `patterns` None: a redactor of the application's own, which no file can hold; its `version` is what it said of
-    itself.
+    `built_in`: it came with otel-runlog, so a leading `\b` also holds after an escape such as the `\n` of JSON, and
+    card numbers must pass the Luhn check. An application's own pattern of the same name has neither.
+    """
+
+    name: str
+    pattern: str
+    built_in: bool = False
+
+
+class RedactionRules(msgspec.Struct, frozen=True):
+    """What was redacted before a run was written: the patterns in the order they apply, own ones first.
+
+    `patterns` None: nobody can tell them, as the redactor was the application's own or another version's; `version` is
+    what it said of itself.
     """
 
     version: str
-    patterns: tuple[tuple[str, str], ...] | None = None
+    patterns: tuple[RedactionPattern, ...] | None = None
 
 
 class Capture(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from opentelemetry.trace import Link, Status
 from otel_runlog.config import ContentMode, Redactor
 from otel_runlog.containment import is_from_signal
 from otel_runlog.model import AttrValue
+from otel_runlog.redaction import TOLD_AS, told
 from otel_runlog.span import plain_text, plain_value
 from otel_runlog.span_copy import CopiedSpan, Parts
 
@@ -184,11 +185,17 @@ class Filter:
         return FilteredSpan(span, self)
 
     def resource(self, resource: Resource) -> Resource:
-        """The resource as it may be written; the same object again for the same resource."""
+        """The resource as it may be written, with the rules it was redacted by; one object for one resource."""
         memo = self._resource
         if memo is None or memo[0] is not resource:
-            self._resource = memo = (resource, Resource(self.attributes(resource.attributes), resource.schema_url))
+            attributes = {key: value for key, value in resource.attributes.items() if key != TOLD_AS}
+            kept = self.attributes(attributes) | self.rules(resource.attributes.get(TOLD_AS))
+            self._resource = memo = (resource, Resource(kept, resource.schema_url))
         return memo[1]
+
+    def rules(self, before: object) -> dict[str, str]:
+        """What a resource says of the redaction, whose attribute was `before`; see `otel_runlog.redaction.told`."""
+        return {} if self.redact is None else {TOLD_AS: told(self.redact, before)}
 
     def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes that remain."""

@@ -8,15 +8,31 @@ What shapes cannot find: passwords and tokens without a prefix of their own, nam
 secrets split over several attributes or stream chunks, encoded (base64, URL escapes beyond those of an e-mail's @) or
 broken over lines, pictures, and the keys of attributes and maps. Who must keep such things out adds patterns, writes a
 redactor of their own, or sets `content="off"`.
+
+What was redacted is told with the run, as the resource attribute `runlog.redaction`: a replay redacts what it is asked
+by the same rules before it compares. It holds the application's patterns, which so describe shapes and never name a
+secret; where one has no class of characters, and thus spells out what it finds, none of them is told.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
+import msgspec
+
+from otel_runlog.capture import RedactionPattern, RedactionRules
+from otel_runlog.config import Redactor
 from otel_runlog.errors import ConfigError
+
+TOLD_AS: Final = "runlog.redaction"
+"""The resource attribute that says by which rules the telemetry was redacted, as JSON: {version, extra, without}."""
+OWN: Final = "own"
+"""The version of a redactor that says none of itself."""
+LONGEST_VERSION: Final = 64
+LONGEST_TOLD: Final = 1 << 16
 
 BUILT_IN: Final[Mapping[str, str]] = {
     # PEM, RFC 7468; in JSON the line ends are escapes. Of a key that was cut all goes that looks like one.
@@ -64,6 +80,8 @@ _WORD_START: Final = r"\b"
 _AFTER_ESCAPE: Final = r"(\b|\\+(?:[nrtbf/\"]|u[0-9A-Fa-f]{4}))"
 _LEAST_CARD_DIGITS: Final = 13
 _MOST_CARD_DIGITS: Final = 19
+_CLASS: Final = re.compile(r"[\[.]|\\[dDsSwWpPC]")
+"""What a pattern needs to find more than the texts that it spells out."""
 
 
 class _Match(Protocol):
@@ -96,24 +114,33 @@ class SecretPatterns:
 
     Attributes:
         version: changes whenever the patterns do; 12 hex digits.
+        rules: what a capture keeps of it, and `redactor_of` makes it of again.
 
     Raises:
         ConfigError: the extra `redact` is not installed, a pattern is none that RE2 knows, or a name is unknown.
     """
 
     version: str
+    rules: RedactionRules
 
-    def __init__(self, extra: Mapping[str, str] | None = None, *, without: Collection[str] = ()) -> None:
-        own = dict(extra or {})
+    def __init__(
+        self,
+        extra: Mapping[str, str] | None = None,
+        *,
+        without: Collection[str] = (),
+        _patterns: tuple[RedactionPattern, ...] | None = None,
+    ) -> None:
         unknown = sorted(set(without) - set(BUILT_IN))
         if unknown:
             raise ConfigError(f"there is no pattern {unknown[0]!r} to do without: {', '.join(BUILT_IN)}")
-        known = {name: pattern for name, pattern in BUILT_IN.items() if name not in without and name not in own}
-        self._own = tuple(_pattern(name, pattern) for name, pattern in own.items())
-        self._known = tuple(_known_pattern(name, pattern) for name, pattern in known.items())
-        anything = "|".join(f"(?:{pattern.removeprefix(_WORD_START)})" for pattern in known.values())
+        patterns = _wanted(extra or {}, without) if _patterns is None else _patterns
+        known = [p for p in patterns if p.built_in]
+        self._own = tuple(_pattern(p.name, p.pattern) for p in patterns if not p.built_in)
+        self._known = tuple(_known_pattern(p.name, p.pattern) for p in known)
+        anything = "|".join(f"(?:{p.pattern.removeprefix(_WORD_START)})" for p in known)
         self._any_known = _compile("built in", anything or r"[^\x00-\x{10FFFF}]")
-        self.version = hashlib.sha256(repr([*own.items(), *known.items()]).encode()).hexdigest()[:12]
+        self.version = _version_of(patterns)
+        self.rules = RedactionRules(self.version, patterns if _can_be_told(patterns) else None)
 
     def __call__(self, key: str, value: str | bytes) -> str | bytes:  # noqa: ARG002 - redactors are called with it
         """`value` without its secrets, in the type it came in. `key` plays no part."""
@@ -127,6 +154,99 @@ class SecretPatterns:
         data = _replaced(data, self._own)
         # One pass over all patterns: most texts hold no secret, and 20 passes take 20 times as long.
         return _replaced(data, self._known) if self._any_known.search(data) is not None else data
+
+
+def redactor_of(rules: RedactionRules) -> SecretPatterns:
+    """The redactor that a run was redacted with, made of the rules in its capture: it answers the same to any text.
+
+    Raises:
+        ConfigError: the rules do not say the patterns, one of them is none that RE2 knows, or the extra `redact` is not
+            installed.
+    """
+    if rules.patterns is None:
+        raise ConfigError(
+            f"this run was redacted by rules that are not told with it (version {rules.version!r}: the application's "
+            "own redactor, or another version of otel-runlog): give that redactor, as `redact=`"
+        )
+    return SecretPatterns(_patterns=rules.patterns)
+
+
+class _Told(msgspec.Struct, omit_defaults=True):
+    """The value of the attribute TOLD_AS. `extra` None: the patterns are not told."""
+
+    version: str
+    extra: dict[str, str] | None = None
+    without: tuple[str, ...] = ()
+
+
+def told(redact: Redactor, before: object = None) -> str:
+    """What the resource attribute TOLD_AS says of a redactor; never raises.
+
+    Args:
+        redact: the redactor.
+        before: what the attribute said when the telemetry came. Who redacts with other rules what was redacted before
+            is told by a version of both, and by no patterns.
+    """
+    text = _told(redact)
+    if before is None or before == text:
+        return text
+    mark = hashlib.sha256(str(before).encode("utf-8", "replace")).hexdigest()[:12]
+    return _encoded(_Told(f"{mark}+{_version(redact)}"[:LONGEST_VERSION]))
+
+
+def rules_of(text: object) -> RedactionRules | None:
+    """The rules that a resource attribute TOLD_AS tells; None where it tells none. Never raises.
+
+    The patterns are spelled out where they and the built-in ones of this version are those that were used.
+    """
+    if not isinstance(text, str) or len(text) > LONGEST_TOLD:
+        return None
+    try:
+        said = msgspec.json.decode(text.encode(), type=_Told)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
+    version = said.version[:LONGEST_VERSION]
+    if said.extra is None:
+        return RedactionRules(version)
+    patterns = _wanted(said.extra, said.without)
+    return RedactionRules(version, patterns if _version_of(patterns) == version else None)
+
+
+def _told(redact: Redactor) -> str:
+    if type(redact) is not SecretPatterns or redact.rules.patterns is None:
+        return _encoded(_Told(_version(redact)))
+    patterns = redact.rules.patterns
+    own = {p.name: p.pattern for p in patterns if not p.built_in}
+    left_out = BUILT_IN.keys() - {p.name for p in patterns}
+    return _encoded(_Told(redact.version, own, tuple(name for name in BUILT_IN if name in left_out)))
+
+
+def _version(redact: Redactor) -> str:
+    try:
+        version = getattr(redact, "version", OWN)
+    except Exception:  # noqa: BLE001 - it is the application's
+        version = OWN
+    return version[:LONGEST_VERSION].encode("utf-8", "replace").decode() if isinstance(version, str) else OWN
+
+
+def _encoded(said: _Told) -> str:
+    return msgspec.json.encode(said).decode()
+
+
+def _wanted(extra: Mapping[str, str], without: Collection[str]) -> tuple[RedactionPattern, ...]:
+    """Own ones first, then the built-in ones that are wanted. An own one that equals a built-in one is that one."""
+    own = {name: pattern for name, pattern in extra.items() if BUILT_IN.get(name) != pattern}
+    gone = {name for name in without if name not in extra} | own.keys()
+    known = [RedactionPattern(name, pattern, built_in=True) for name, pattern in BUILT_IN.items() if name not in gone]
+    return (*(RedactionPattern(name, pattern) for name, pattern in own.items()), *known)
+
+
+def _version_of(patterns: Iterable[RedactionPattern]) -> str:
+    return hashlib.sha256(repr([(p.name, p.pattern) for p in patterns]).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _can_be_told(patterns: Iterable[RedactionPattern]) -> bool:
+    return all(p.built_in or (_CLASS.search(p.pattern) and p.name.isprintable()) for p in patterns)
 
 
 def holds_card_number(text: str) -> bool:

@@ -95,6 +95,21 @@ def test_events_are_filtered_too():
     assert (event.name, event.attributes, event.time_ns) == ("gen_ai.user.message", {"role": "user"}, 5)
 
 
+def test_a_resource_says_once_by_which_rules_it_was_redacted_and_nobody_redacts_that():
+    kept = make_filter(redact=lambda key, text: text.replace("own", "***"))
+    first, second = make_span(), make_span()
+    resource = Resource({"env": "my own", "runlog.redaction": '{"version":"own"}'})
+    for span in (first, second):
+        span._resource = resource
+    one, two = kept.span(first), kept.span(second)
+    assert dict(one.resource.attributes) == {"env": "my ***", "runlog.redaction": '{"version":"own"}'}
+    assert one.resource is two.resource
+
+
+def test_a_resource_says_nothing_of_redaction_where_there_was_none():
+    assert "runlog.redaction" not in make_filter("hash").span(make_span()).resource.attributes
+
+
 def test_the_redactor_sees_every_text_that_is_written():
     provider = TracerProvider(resource=Resource({"env": "sk-1"}), shutdown_on_exit=False)
     link = Link(SpanContext(1, 2, is_remote=False), {"why": "sk-1"})
@@ -109,7 +124,7 @@ def test_the_redactor_sees_every_text_that_is_written():
     found = written(kept)
     assert (found.name, found.status_message, found.status_code) == ("call ***", "bad key ***", 2)
     assert found.attributes == {"a": "***", "list": ["***", "b"]}
-    assert found.resource.attributes == {"env": "***"}
+    assert found.resource.attributes == {"env": "***", "runlog.redaction": '{"version":"own"}'}
     assert (found.events[0].name, found.links[0].attributes) == ("*** said", {"why": "***"})
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,8 @@ from otel_runlog.errors import ConfigError
 
 pytest.importorskip("re2")
 
-from otel_runlog.redaction import BUILT_IN, SecretPatterns, holds_card_number
+from otel_runlog.capture import RedactionPattern, RedactionRules
+from otel_runlog.redaction import BUILT_IN, SecretPatterns, holds_card_number, redactor_of, rules_of, told
 
 SECRETS = {
     "sk-proj-abcdefghijklmnop1234": "api_key",
@@ -191,3 +193,115 @@ def test_the_engine_is_imported_when_it_is_used():
 )
 def test_a_card_number_is_told_by_its_check_digit(text, holds):
     assert holds_card_number(text) is holds
+
+
+OWN = {"badge": r"B-[0-9]{6}", "email": r"\b\w+@acme", "card_number": r"\b[0-9]{4}\b", "jwt": BUILT_IN["jwt"]}
+RULES = [{}, {"extra": OWN}, {"without": ["email", "jwt"]}, {"extra": OWN, "without": ["email", "api_key"]}]
+PIECES = [*SECRETS, *HARMLESS, "B-123456", "jo@acme", "\\njo@acme", "1234", "\\n4111111111111111", "4111111111111112"]
+
+
+@pytest.mark.parametrize("arguments", RULES)
+@given(
+    texts=st.lists(st.sampled_from(PIECES) | st.text(max_size=9), max_size=6), glue=st.sampled_from(["", " ", "\\n"])
+)
+def test_a_redactor_made_of_the_rules_that_a_run_tells_answers_the_same(arguments, texts, glue):
+    redact = SecretPatterns(**arguments)
+    rules = msgspec.json.decode(msgspec.json.encode(rules_of(told(redact))), type=RedactionRules)
+    again = redactor_of(rules)
+    text = glue.join(texts)
+    assert again("k", text) == redact("k", text)
+    assert (again.version, again.rules, rules) == (redact.version, redact.rules, redact.rules)
+
+
+def test_rules_are_the_own_patterns_then_the_built_in_ones_in_their_order():
+    rules = SecretPatterns({"badge": "B-[0-9]"}, without=BUILT_IN.keys() - {"jwt", "email"}).rules
+    assert rules.patterns == (
+        RedactionPattern("badge", "B-[0-9]"),
+        RedactionPattern("jwt", BUILT_IN["jwt"], built_in=True),
+        RedactionPattern("email", BUILT_IN["email"], built_in=True),
+    )
+
+
+def test_an_own_pattern_that_is_a_built_in_one_of_the_same_name_is_that_one():
+    redact = SecretPatterns({"email": BUILT_IN["email"]}, without=["email"])
+    assert redact.version == SecretPatterns().version
+    assert redact("k", r"\nx@example.com") == r"\n[redacted:email]"
+
+
+def test_built_in_patterns_of_another_version_are_rebuilt_as_a_capture_spells_them():
+    rules = RedactionRules("0" * 12, (RedactionPattern("card_number", r"\b[0-9]{13,16}", built_in=True),))
+    assert (
+        redactor_of(rules)("k", r"\n4111111111111111 4111111111111112") == r"\n[redacted:card_number] 4111111111111112"
+    )
+
+
+@pytest.mark.fault(56)
+@pytest.mark.parametrize("pattern", ["hunter2", r"\bhunter2\b", "(?i:hunter2)", "hunter2|swordfish"])
+def test_a_pattern_that_spells_a_secret_out_is_not_told(pattern):
+    redact = SecretPatterns({"password": pattern, "badge": "B-[0-9]"})
+    assert "hunter2" not in told(redact)
+    assert rules_of(told(redact)) == redact.rules == RedactionRules(redact.version)
+
+
+class Broken:
+    @property
+    def version(self):
+        raise ValueError
+
+
+class Versioned:
+    def __init__(self, version):
+        self.version = version
+
+    def __call__(self, key, value):
+        return value
+
+
+@pytest.mark.parametrize(
+    ("redact", "version"),
+    [
+        (lambda key, value: value, "own"),
+        (Broken(), "own"),
+        (Versioned("names-3"), "names-3"),
+        (Versioned(3), "own"),
+        (Versioned("x" * 100), "x" * 64),
+        (Versioned("a\ud800"), "a?"),
+    ],
+)
+def test_a_redactor_of_the_applications_own_is_told_by_its_version(redact, version):
+    assert json.loads(told(redact)) == {"version": version}
+    assert rules_of(told(redact)) == RedactionRules(version)
+
+
+def test_a_redactor_that_nobody_can_make_again_is_asked_for():
+    with pytest.raises(ConfigError, match=r"version 'names-3': the application's own redactor.*as `redact=`"):
+        redactor_of(RedactionRules("names-3"))
+
+
+def test_patterns_of_a_capture_that_re2_does_not_know_are_refused():
+    with pytest.raises(ConfigError, match="'x' is none that RE2 knows"):
+        redactor_of(RedactionRules("1", (RedactionPattern("x", "(?=a)"),)))
+
+
+def test_a_capture_with_rules_names_the_missing_extra(monkeypatch):
+    rules = SecretPatterns().rules
+    monkeypatch.setitem(sys.modules, "re2", None)
+    with pytest.raises(ConfigError, match=r"pip install 'otel-runlog\[redact\]'"):
+        redactor_of(rules)
+
+
+def test_rules_of_a_version_with_other_patterns_are_not_guessed():
+    assert rules_of('{"version":"0123456789ab","extra":{},"without":["a_pattern_to_come"]}') == RedactionRules(
+        "0123456789ab"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", [None, 5, "", "{", "[]", "{}", '{"version":1}', '{"version":"1","extra":[]}', "\ud800"]
+)
+def test_what_tells_no_rules_gives_none(text):
+    assert rules_of(text) is None
+
+
+def test_rules_too_long_to_be_ours_give_none():
+    assert rules_of('{"version":"' + "1" * 70_000 + '"}') is None

@@ -28,6 +28,7 @@ from otel_runlog.errors import OtlpError
 from otel_runlog.otlp import json_shapes, lenient_json
 from otel_runlog.otlp.protowire import BYTES, repair_text, sub_messages, write_varint
 from otel_runlog.otlp.wire import Encoding, Signal
+from otel_runlog.redaction import TOLD_AS
 
 UNREADABLE: Final = "unreadable"
 """The reason under which an item, resource or scope is counted that was left out because it cannot be read."""
@@ -72,7 +73,7 @@ class RequestRedaction:
             OtlpError: it is no request.
         """
         if encoding is Encoding.JSON:
-            return json.dumps(_JsonRedaction(self._values).walk(lenient_json.load(body), "") or {}).encode()
+            return json.dumps(_JsonRedaction(self._values).request(lenient_json.load(body))).encode()
         return self._protobuf(body, signal)
 
     def _protobuf(self, body: bytes, signal: Signal) -> bytes:
@@ -81,7 +82,7 @@ class RequestRedaction:
         redact: Callable[[Any], None] = self._values.span if signal is Signal.TRACES else self._values.record
         request = self._parsed(body, shape)
         for block in getattr(request, blocks):
-            self._values.attributes(block.resource.attributes)
+            self._values.resource(block.resource.attributes)
             for group in getattr(block, groups):
                 self._values.scope(group.scope)
                 for item in getattr(group, items):
@@ -170,6 +171,21 @@ class _Values:
             link.trace_state = self.text("trace_state", link.trace_state)
             self.attributes(link.attributes)
 
+    def resource(self, pairs: Any) -> None:
+        """A resource's attributes, and by which rules they were redacted."""
+        before = None
+        for place in range(len(pairs) - 1, -1, -1):
+            if pairs[place].key == TOLD_AS:
+                before = pairs[place].value.string_value
+                del pairs[place]
+        self.attributes(pairs)
+        for key, value in self.rules(before).items():
+            pairs.add(key=key).value.string_value = value
+
+    def rules(self, before: object) -> dict[str, str]:
+        """See `Filter.rules`."""
+        return self._filter.rules(before)
+
     def record(self, record: LogRecord) -> None:
         record.event_name = self.text("event.name", record.event_name)
         record.severity_text = self.text("severity_text", record.severity_text)
@@ -239,6 +255,7 @@ _SHAPES: Final = (
     json_shapes.JsonLogsRequest,
 )
 _KNOWN: Final = {name for shape in _SHAPES for name in shape.__struct_encode_fields__} | {"schemaUrl"}
+_BLOCKS: Final = ("resourceSpans", "resourceLogs")
 _IDS: Final = frozenset({"traceId", "spanId", "parentSpanId"})
 _LONGEST_ID: Final = 64
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
@@ -250,8 +267,30 @@ class _JsonRedaction:
     def __init__(self, values: _Values) -> None:
         self._values = values
 
+    def request(self, loaded: dict[str, Any]) -> dict[str, Any]:
+        """What remains of a request; its resources say by which rules they were redacted."""
+        kept: dict[str, Any] = self.walk(loaded, "") or {}
+        for name in _BLOCKS:
+            for block in lenient_json.members(kept, name):
+                self._tell(block)
+        return kept
+
+    def _tell(self, block: Any) -> None:
+        if not isinstance(block, dict):
+            return
+        resource = block["resource"] if isinstance(block.get("resource"), dict) else {}
+        attributes = lenient_json.members(resource, "attributes")
+        if not any(isinstance(pair, dict) and pair.get("key") == TOLD_AS for pair in attributes):
+            attributes = [*attributes, self._told(None)]
+        block["resource"] = {**resource, "attributes": attributes}
+
+    def _told(self, before: object) -> dict[str, Any]:
+        return {"key": TOLD_AS, "value": {"stringValue": self._values.rules(before)[TOLD_AS]}}
+
     def walk(self, value: Any, name: str, key: str = "") -> Any:
         """What remains of the member `name`; `key` is that of the attribute around it. None for nothing."""
+        if isinstance(value, dict) and value.get("key") == TOLD_AS:
+            return self._told(lenient_json.member(value.get("value"), "stringValue") or None)
         if isinstance(value, dict):
             key = str(value["key"]) if isinstance(value.get("key"), str) else key
             kept = dict(self._members(value, key))

@@ -22,7 +22,7 @@ from protobuf_bytes import field
 
 from otel_runlog.otlp.decode import read_logs, read_traces
 from otel_runlog.otlp.wire import Encoding, Signal
-from otel_runlog.redaction import SecretPatterns
+from otel_runlog.redaction import SecretPatterns, rules_of, told
 from otel_runlog.server.redacting import RequestRedaction
 
 SECRET = "sk-ant-api03-" + "c4n4ry" * 4
@@ -124,8 +124,43 @@ def test_all_else_stays(redact: RequestRedaction, encoding: Encoding) -> None:
     }
     assert (one.trace_id, one.span_id, one.started_ns) == ((b"t" * 16).hex(), (b"s" * 8).hex(), 4111111111111111)
     assert (one.name, one.status_message, one.trace_state) == (REDACTED, REDACTED, "a=[redacted:anthropic_key]")
-    assert one.attributes == one.events[0].attributes == one.links[0].attributes == one.resource.attributes == kept
+    assert one.attributes == one.events[0].attributes == one.links[0].attributes == kept
+    assert one.resource.attributes == {**kept, "runlog.redaction": told(SecretPatterns())}
     assert (one.scope.name, one.scope.version) == (REDACTED, REDACTED)
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
+@pytest.mark.parametrize("resource", [None, Resource(), Resource(attributes=[KeyValue(key="service.name")])])
+def test_every_resource_says_by_which_rules_it_was_redacted(
+    redact: RequestRedaction, encoding: Encoding, resource: Resource | None
+) -> None:
+    request = traces()
+    request.resource_spans[0].ClearField("resource")
+    if resource is not None:
+        request.resource_spans[0].resource.CopyFrom(resource)
+    body = request.SerializeToString() if encoding is Encoding.PROTOBUF else as_json(request)
+    [one] = read_traces(redact(body, Signal.TRACES, encoding), encoding).spans
+    assert rules_of(one.resource.attributes["runlog.redaction"]) == SecretPatterns().rules
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(told(SecretPatterns()), SecretPatterns().version), (SECRET, f"4e93514aa420+{SecretPatterns().version}")],
+)
+def test_rules_that_came_with_a_request_are_told_with_those_of_the_server_and_never_let_a_secret_through(
+    redact: RequestRedaction, encoding: Encoding, before: str, after: str
+) -> None:
+    request = traces()
+    pair = KeyValue(key="runlog.redaction", value=AnyValue(string_value=before))
+    request.resource_spans[0].resource.attributes.append(pair)
+    body = request.SerializeToString() if encoding is Encoding.PROTOBUF else as_json(request)
+    redacted = redact(body, Signal.TRACES, encoding)
+    assert SECRET.encode() not in redacted
+    [one] = read_traces(redacted, encoding).spans
+    rules = rules_of(one.resource.attributes["runlog.redaction"])
+    assert rules is not None
+    assert rules.version == after
 
 
 @pytest.mark.parametrize("encoding", list(Encoding))
