@@ -18,7 +18,8 @@ RunLogError
 │   ├── ReplayMismatch    a call differs from the recorded one: which, where, recorded and got
 │   ├── ReplayExhausted   a call was asked for more often than it was recorded
 │   ├── ReplayedToolError  the error that a tool raised when it was recorded, raised again
-│   └── NoLlmCall         the capture has no model call
+│   ├── NoLlmCall         the capture has no model call
+│   └── RequestError      a body is no request of the API that it was sent to
 └── ServerError           the server cannot do what was asked, or did not answer
     ├── ServerStartError  it cannot start: another one serves the store, or an address cannot be used
     ├── ServerBusyError   it has too much to do: asking again helps
@@ -135,6 +136,10 @@ class ReplayedToolError(ReplayError):
 
 class NoLlmCall(ReplayError):  # noqa: N818 - the contract's name
     """The capture has no model call to replay."""
+
+
+class RequestError(ReplayError):
+    """A body is no request of the API that it was sent to."""
 
 
 class ServerError(RunLogError):

@@ -1,0 +1,47 @@
+"""The wire formats of model APIs: a request into neutral words, an answer out of them. Pure.
+
+One module an API, all with the functions of `Api`; to add one, write it and name it in `APIS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from otel_runlog.apis import anthropic_messages, gemini, openai_chat, openai_embeddings, openai_responses
+from otel_runlog.apis._asked import Api, Asked, JsonObject, Recall, nothing_recalled
+from otel_runlog.apis._statuses import error_status
+from otel_runlog.apis._wire import encoded
+from otel_runlog.conversation import Json, LlmRequest
+from otel_runlog.errors import RequestError
+
+__all__ = [
+    "APIS",
+    "Api",
+    "Asked",
+    "JsonObject",
+    "Recall",
+    "encoded",
+    "error_status",
+    "find",
+    "nothing_recalled",
+    "request_of_body",
+]
+
+APIS: Final[tuple[Api, ...]] = (gemini, openai_embeddings, openai_responses, anthropic_messages, openai_chat)
+"""In the order in which a body without a path is tried: what only one API has comes before what several have."""
+
+
+def find(path: str) -> Api | None:
+    """The API that a POST to this URL path asks; None where it is none that is known."""
+    return next((api for api in APIS if api.matches(path)), None)
+
+
+def request_of_body(body: Mapping[str, Json]) -> LlmRequest:
+    """A wire body of any API as a request, told by its shape; raises RequestError where it has none's."""
+    sent = dict(body)
+    for api in APIS:
+        if api.claims(sent):
+            return api.parse("", sent).request
+    keys = ", ".join(sorted(map(str, sent))[:8]) or "nothing"
+    raise RequestError(f"a body with {keys} is no request of a known API: it has no messages, input or contents")
