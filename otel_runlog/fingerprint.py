@@ -14,7 +14,8 @@ c. A call's id is its number in the conversation, for ids are made anew by every
    where the result says `call_1`. A result belongs to the call whose id it names, else to the oldest one unanswered
    (of its tool, where it names one: Gemini sends names and no ids). The results of a turn are in the calls' order.
 d. Arguments are the value that their JSON text says. Results likewise, text blocks being their text: Anthropic's own
-   spans write blocks where the wire has a text. (Reading does this: `conventions.turns`.)
+   spans write blocks where the wire has a text. (Reading does this: `conventions.turns`.) A result {"error": text} is
+   its text: so pydantic-ai and AI SDK send what their spans call by the text alone.
 e. Pictures, sounds and files are the sha256 of their bytes, else their address: spans keep no bytes.
 f. Thoughts, signatures, cache marks, names and ids play no part, nor do streaming and parameters: most spans lack them.
    Model, tools and parameters are compared apart from this and reported as drift.
@@ -98,7 +99,7 @@ def _turns(given: Sequence[Turn]) -> Iterator[Json]:
     numbers = _CallNumbers()
     for role, parts in _runs(given):
         if role is Role.TOOL:
-            results = [(numbers.of_result(p), _value(p.value)) for p in parts if isinstance(p, ResultPart)]
+            results = [(numbers.of_result(p), _result(p.value)) for p in parts if isinstance(p, ResultPart)]
             yield {"tool": [[n, value] for n, value in sorted(results, key=_call_number)]}
             continue
         turn: dict[str, Json] = {role.value: "\n".join([p.text for p in parts if isinstance(p, TextPart)])}
@@ -170,6 +171,13 @@ class _CallNumbers:
         if number is not None:
             self._waiting.pop(number, None)
         return number
+
+
+def _result(value: Json) -> Json:
+    """A tool's result; one that only tells an error is the error's text."""
+    if isinstance(value, dict) and value.keys() == {"error"} and isinstance(value["error"], str):
+        return value["error"]
+    return _value(value)
 
 
 def _value(value: Json, depth: int = 0) -> Json:

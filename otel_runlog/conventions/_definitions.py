@@ -8,8 +8,8 @@ from otel_runlog.conventions._part_values import value_in
 from otel_runlog.conversation import Json, ToolDefinition
 from otel_runlog.model import Message
 
-AROUND = ("function", "toolSpec", "tool")
-"""Keys that hold a definition: OpenAI Chat, Bedrock, OpenInference."""
+AROUND = ("function", "toolSpec", "tool", "data")
+"""Keys that hold a definition: OpenAI Chat, Bedrock, OpenInference, Haystack."""
 LISTS_AROUND = ("functionDeclarations", "function_declarations")
 """Gemini's tools hold several functions."""
 SCHEMA_KEYS = (

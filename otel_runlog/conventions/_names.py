@@ -34,6 +34,7 @@ PARAMS: dict[str, tuple[str, ...]] = {
         "llm.request.reasoning_effort",
     ),
     "output_type": ("gen_ai.output.type", "gen_ai.openai.request.response_format"),
+    "previous_response_id": ("gen_ai.request.previous_response.id",),
 }
 """What the request asked for, under canonical names."""
 
@@ -49,6 +50,7 @@ INNER_PARAMS: dict[str, tuple[str, ...]] = {
     "choice_count": ("n",),
     "reasoning_effort": ("reasoning_effort",),
     "reasoning": ("reasoning",),
+    "previous_response_id": ("previous_response_id",),
 }
 """The same inside OpenInference's llm.invocation_parameters; `reasoning` of the Responses API holds an effort."""
 

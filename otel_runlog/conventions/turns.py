@@ -13,6 +13,7 @@ from itertools import groupby
 
 from otel_runlog.conventions._content import MARKERS
 from otel_runlog.conventions._definitions import definitions_of
+from otel_runlog.conventions._embeddings import inputs_of, vectors_of
 from otel_runlog.conventions._part_values import arguments_of, result_of, value_in
 from otel_runlog.conventions._parts import CALL_ID_KEYS, Object, Parts, call_of, first_text, part_of, parts_of, text_of
 from otel_runlog.conversation import (
@@ -29,7 +30,7 @@ from otel_runlog.conversation import (
     ThinkingPart,
     Turn,
 )
-from otel_runlog.model import Attributes, LlmIo, Message, Step
+from otel_runlog.model import Attributes, Content, LlmIo, Message, Step, StepKind
 
 __all__ = (
     "answer_of",
@@ -88,7 +89,8 @@ FINISH_REASONS = {
     "failed": FinishReason.ERROR,
 }
 """Why an answer ended, in the words of OTel, OpenAI, Anthropic, Gemini and Bedrock, in lower case with underscores."""
-PREVIOUS_RESPONSE = ("previous_response_id", "previous_response.id")
+PREVIOUS_RESPONSE = "previous_response_id"
+"""The parameter that names the answer which a request goes on from (OpenAI Responses)."""
 
 
 def turns_of(messages: Sequence[Message]) -> tuple[Turn, ...]:
@@ -271,19 +273,19 @@ def _grouped(role: Role, parts: Parts) -> tuple[Turn, ...]:
 
 
 def request_of(io: LlmIo, step: Step) -> LlmRequest | None:
-    """What a step's model was asked; None where its telemetry carries no prompt."""
-    asked = turns_of(io.input)
-    if not asked:
-        return None
+    """What a step's model was asked; None where its telemetry carries no prompt, or only the end of one."""
     params = _params(step.params)
-    previous = next((p for k in PREVIOUS_RESPONSE if isinstance(p := params.pop(k, None), str)), None)
-    return LlmRequest(
-        turns=turns_of(io.system) + asked,
-        model=step.request_model or step.model,
-        params=params,
-        tools=definitions_of(io.tools),
-        previous_response_id=previous,
-    )
+    previous = params.pop(PREVIOUS_RESPONSE, None)
+    remembered = previous if isinstance(previous, str) else None
+    model, tools = step.request_model or step.model, definitions_of(io.tools)
+    if step.kind is StepKind.EMBEDDING:
+        inputs = inputs_of(io.input)
+        return LlmRequest(operation="embedding", inputs=inputs, model=model, params=params) if inputs else None
+    asked = turns_of(io.input)
+    if not asked or io.completeness is Content.NONE or (io.completeness is Content.ANSWER and not remembered):
+        return None
+    turns = turns_of(io.system) + asked
+    return LlmRequest(turns=turns, model=model, params=params, tools=tools, previous_response_id=remembered)
 
 
 def _params(params: Attributes) -> Params:
@@ -292,11 +294,12 @@ def _params(params: Attributes) -> Params:
 
 def answer_of(io: LlmIo, step: Step) -> LlmAnswer | None:
     """What a step's model answered; None where its telemetry carries no answer."""
-    if not io.output:
+    if not io.output or io.completeness is Content.NONE:
         return None
-    parts = tuple([p for turn in turns_of(io.output) for p in turn.parts])
+    embedded = step.kind is StepKind.EMBEDDING
     return LlmAnswer(
-        parts=parts,
+        parts=() if embedded else tuple([p for turn in turns_of(io.output) for p in turn.parts]),
+        vectors=vectors_of(io.output) if embedded else None,
         finish_reason=finish_reason_of(step.finish_reason),
         response_id=step.response_id,
         model=step.response_model or step.model,
