@@ -1,4 +1,4 @@
-"""Runs a program of the user's in the foreground: its input and output are ours, and it gets the signals that we get."""
+"""Runs a program of the user's in the foreground: input and output are ours, and it gets the signals that we get."""
 
 from __future__ import annotations
 

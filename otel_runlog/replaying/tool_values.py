@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import typing
-from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -139,31 +139,34 @@ def same(a: Json, b: Json) -> bool:
     return a == b
 
 
-def recorded_form(asked: ToolQuestion, recorded: Json) -> Json | None:
-    """The arguments of a call in the form of a recording, where they are that recording's; else None.
+def recorded_form(asked: ToolQuestion, recorded: Sequence[Json]) -> Json:
+    """The arguments of a call in the form of a recording of that tool.
 
-    A recording holds what the model sent. A framework adds defaults, contexts and states to that, so what the
-    recording lacks plays no part where it is a default, None, or no plain value; a parameter that the recording has
-    and the call does not counts with its default.
+    A recording holds what the model sent. A framework adds defaults, contexts and states to that, so what a recording
+    lacks plays no part where it is a default, None, or no plain value; a parameter that the recording has and the call
+    does not counts with its default. Where no recording has the same arguments, what none of them names is left out by
+    the same rule.
+
+    Args:
+        asked: the call.
+        recorded: the arguments of the recorded calls of that tool.
     """
+    exact = next((arguments for arguments in recorded if _is_call_of(asked, arguments)), None)
+    if exact is not None:
+        return exact
+    named = {key for arguments in recorded if isinstance(arguments, dict) for key in arguments}
+    return {key: value for key, value in asked.arguments.items() if key in named or not _may_be_added(asked, key)}
+
+
+def _is_call_of(asked: ToolQuestion, recorded: Json) -> bool:
     if not isinstance(recorded, dict):
         values = list(asked.arguments.values())
-        return recorded if len(values) == 1 and same(values[0], recorded) else None
+        return len(values) == 1 and same(values[0], recorded)
     everything = {**asked.defaults, **asked.arguments}
-    if not all(key in everything and same(everything[key], value) for key, value in recorded.items()):
-        return None
     extra = asked.arguments.keys() - recorded.keys()
-    return recorded if all(_may_be_added(asked, key) for key in extra) else None
-
-
-def own_form(asked: ToolQuestion) -> dict[str, Json]:
-    """The arguments of a call that no recording is like: without those that are their defaults."""
-    missing = object()
-    return {
-        key: value
-        for key, value in asked.arguments.items()
-        if (default := asked.defaults.get(key, missing)) is missing or not same(value, cast("Json", default))
-    }
+    return all(key in everything and same(everything[key], value) for key, value in recorded.items()) and all(
+        _may_be_added(asked, key) for key in extra
+    )
 
 
 def _may_be_added(asked: ToolQuestion, key: str) -> bool:
