@@ -21,6 +21,7 @@ from otel_runlog.log_calls import logged_calls
 from otel_runlog.log_content import distinct
 from otel_runlog.logs import fill_from_logs
 from otel_runlog.model import (
+    Attributes,
     Cost,
     CostStatus,
     LlmIo,
@@ -38,7 +39,7 @@ from otel_runlog.parts import gather_parts
 from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import key_of, resolve
 from otel_runlog.steps import node_notes, status_of, steps_of
-from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, FROM_THE_TOP, MODEL_KINDS, Node, link, node_of
+from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, FROM_THE_TOP, MODEL_KINDS, RUN_ATTRIBUTES, Node, link, node_of
 
 QUIET_TIME_S = 900
 """After this long without anything new a running run is incomplete (CONTRACT, run identity 5)."""
@@ -165,14 +166,21 @@ def _describe(run: RunLog, members: Members) -> None:
     run.environment = _first(n.environment for n in everything)
     run.native_run_id = _first([r.native_run_id for r in told])
     marked = [n for n in everything if n.labels or n.tags or n.run_attributes]
-    if marked:
-        _mark(run, marked)
+    started_for = [said for n in members.roots or everything[:1] if (said := _told_by_process(n))]
+    if marked or started_for:
+        _mark(run, marked, started_for)
 
 
-def _mark(run: RunLog, marked: list[Node]) -> None:
-    """Fill what `otel_runlog.run` and its like wrote on some spans."""
+def _told_by_process(node: Node) -> Attributes:
+    """What the process of a root was started for. That of a process further down is not said of the whole run."""
+    said = node.resource.attributes
+    return {key: said[key] for key in RUN_ATTRIBUTES if key in said}
+
+
+def _mark(run: RunLog, marked: list[Node], started_for: list[Attributes]) -> None:
+    """Fill what `otel_runlog.run` and its like wrote on some spans, and after those what the processes say."""
     run.labels = dict(ChainMap(*(n.labels for n in marked if n.labels)))
-    run.attributes = dict(ChainMap(*(n.run_attributes for n in marked if n.run_attributes)))
+    run.attributes = dict(ChainMap(*(n.run_attributes for n in marked if n.run_attributes), *started_for))
     run.tags = tuple(dict.fromkeys(t for n in marked for t in n.tags))
     run.launch_id = text(run.attributes, ("runlog.launch.id",))
     run.replay_of = text(run.attributes, ("runlog.replay_of",))

@@ -22,12 +22,19 @@ STATUS_ERROR = 2
 class TraceBuilder:
     """Builds the spans of one trace in OTel GenAI words; each starts 1 ms after the one before it.
 
-    `name` makes the trace id, so that equal names give equal ids.
+    `name` makes the trace id, so that equal names give equal ids; `resource` is what the process says beside its name.
     """
 
-    def __init__(self, name: str = "trace", *, start_ns: int = START_NS, service: str = "tests") -> None:
+    def __init__(
+        self,
+        name: str = "trace",
+        *,
+        start_ns: int = START_NS,
+        service: str = "tests",
+        resource: Attributes | None = None,
+    ) -> None:
         self.trace_id = hashlib.sha256(name.encode()).hexdigest()[:32]
-        self.resource = Resource({"service.name": service})
+        self.resource = Resource({"service.name": service, **(resource or {})})
         self.spans: list[Span] = []
         self._start_ns = start_ns
 

@@ -43,6 +43,7 @@ OWN_PREFIX, LABEL_PREFIX = "runlog.", "runlog.label."
 OTHER_TAGS = "tag.tags"
 """OpenInference's name for tags."""
 RUN_ATTRIBUTES = ("runlog.launch.id", "runlog.replay_of", "runlog.fork_of", "runlog.fork_at")
+"""What says how a run came to be: on its spans, else on the resource of a process that was started for the one run."""
 PROCESS_ATTRIBUTES = ("service.name", "service.instance.id", "host.name", "process.pid")
 MODEL_KINDS = frozenset({StepKind.LLM, StepKind.EMBEDDING})
 CALL_KINDS = MODEL_KINDS | {StepKind.TOOL}
@@ -56,7 +57,8 @@ class Node(msgspec.Struct, eq=False):
     `orphan` says that the parent is named, missing and not in another process; `looped` that the parent named is the
     span itself or below it; `order` is that of steps: start, then depth, then span id (CONTRACT), the rest tells equal
     ids apart; `agent` is the agent the span names, else the nearest named above. `given_run_id` is the run named on
-    this very span, `run_id` that or the inherited one. `logged`: a log record told of it, and no span.
+    this very span or, as `by_process` says, by its resource; `run_id` that or the inherited one. `logged`: a log record
+    told of it, and no span.
     """
 
     trace_id: str
@@ -76,6 +78,7 @@ class Node(msgspec.Struct, eq=False):
     user_id: str | None = None
     given_run_id: str | None = None
     joins: bool = False
+    by_process: bool = False
     own: Reading | None = None
     reading: Reading | None = None
     labels: dict[str, str] = {}
@@ -155,6 +158,8 @@ def node_of(span: Span) -> Node:
     node = _node(span, reading, notes)
     if shape.starting(OWN_PREFIX) or OTHER_TAGS in span.attributes:
         _read_own(node, span.attributes)
+    if (process_run := span.resource.text(RUN_ID)) and node.joins:
+        node.given_run_id, node.joins, node.by_process = process_run, False, True
     return node
 
 
@@ -222,7 +227,7 @@ def node_of_log(span: Span, agent: str | None, session_id: str | None) -> Node:
             agent=node.own.agent or agent,
             session_id=node.session_id,
         )
-        node.given_run_id = text(span.attributes, (RUN_ID,)) or _joining_id(node.own)
+        node.given_run_id = _joining_id(node.own) if node.joins else node.given_run_id
     return node
 
 
@@ -352,10 +357,19 @@ def _hand_down(top: Node) -> None:
     for node in top.walk():
         above = node.parent
         if above is not None:
-            node.run_id = above.run_id if above.run_id and node.joins else node.given_run_id or above.run_id
+            node.run_id = _inherited(node, above)
         node.agent = (node.reading.agent if node.reading else None) or (above.agent if above else None)
         node.depth = above.depth + 1 if above else 0
         node.order = (node.start, node.depth, node.span_id, node.trace_id, node.started_ns is None)
+
+
+def _inherited(node: Node, above: Node) -> str | None:
+    """The run of a node below another.
+
+    What a process was started for is said of all that it does: a parent in there knows better, elsewhere it does not.
+    """
+    told = node.joins or (node.by_process and above.resource.text(RUN_ID) == node.given_run_id)
+    return above.run_id if above.run_id and told else node.given_run_id or above.run_id
 
 
 def nearest_above(nodes: Iterable[Node], wanted: Callable[[Node], bool]) -> dict[int, Node]:

@@ -27,10 +27,11 @@ from otel_runlog.testing import START_NS, TraceBuilder
 
 
 def _spans() -> list[Span]:
-    """Two traces of one named run, one of its own, each span in all the forms it can come in."""
+    """Two traces of one named run, one of them named by its process, and one of its own."""
     found: list[Span] = []
-    for name, attributes in (("one", {"runlog.run.id": "r1"}), ("two", {"runlog.run.id": "r1"}), ("three", None)):
-        t = TraceBuilder(name)
+    named = {"runlog.run.id": "r1"}
+    for name, resource, attributes in (("one", None, named), ("two", named, None), ("three", None, None)):
+        t = TraceBuilder(name, resource=resource)
         root = t.agent("a", attributes)
         t.chat("gpt-4o-mini", parent=root, input_tokens=10, output_tokens=1)
         found += t.spans

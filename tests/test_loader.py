@@ -149,16 +149,29 @@ def test_a_run_that_gets_its_root_keeps_its_old_name(tmp_path: Path) -> None:
         assert len(reader.runs()) == 1
 
 
-def test_named_runs_join_traces_that_arrive_apart(tmp_path: Path) -> None:
-    one, two = TraceBuilder("one"), TraceBuilder("two")
-    for t in (one, two):
-        t.agent("a", {"runlog.run.id": "nightly"})
+@pytest.mark.parametrize(
+    "told_by", [("span", "span"), ("span", "process"), ("process", "span"), ("process", "process")]
+)
+def test_named_runs_join_traces_that_arrive_apart(tmp_path: Path, told_by: tuple[str, str]) -> None:
+    named: Attributes = {"runlog.run.id": "nightly"}
+    one, two = (TraceBuilder(f"{n}", resource=named if by == "process" else None) for n, by in enumerate(told_by))
+    for t, by in zip((one, two), told_by, strict=True):
+        t.agent("a", named if by == "span" else None)
         t.chat("gpt-4o-mini", parent=t.spans[0], input_tokens=10, output_tokens=1)
     load(Loader(tmp_path / "runs.duckdb", prices=PRICES), 1, one.spans)
     load(Loader(tmp_path / "runs.duckdb", prices=PRICES), 2, two.spans)
     runs = stored(tmp_path / "runs.duckdb")
     assert list(runs) == ["nightly"]
     assert runs["nightly"].tokens.input_tokens == 20
+
+
+def test_what_a_process_tells_of_its_run_is_kept_in_the_store(tmp_path: Path) -> None:
+    t = TraceBuilder(resource={"runlog.run.id": "again", "runlog.replay_of": "first", "runlog.launch.id": "l1"})
+    t.chat("gpt-4o-mini", parent=t.agent("a"), input_tokens=10, output_tokens=1)
+    load(Loader(tmp_path / "runs.duckdb", prices=PRICES), 1, t.spans)
+    [run] = stored(tmp_path / "runs.duckdb").values()
+    assert run == project(t.spans, prices=PRICES)[0]
+    assert (run.run_id, run.replay_of, run.launch_id) == ("again", "first", "l1")
 
 
 def journalled(db: Path, *traces: TraceBuilder) -> JournalWriter:

@@ -7,7 +7,7 @@ import hashlib
 import msgspec
 import pytest
 
-from otel_runlog.model import RunLog, RunStatus, Span
+from otel_runlog.model import Resource, RunLog, RunStatus, Span
 from otel_runlog.pricing import PriceTable
 from otel_runlog.runs import project
 from otel_runlog.testing import START_NS, TraceBuilder
@@ -103,6 +103,57 @@ def test_a_trace_in_which_a_named_run_has_no_step_adds_nothing_to_it() -> None:
     one.agent("a", {"runlog.run.id": "r1"})
     two.span("GET /", {"runlog.run.id": "r1", "session.id": "s1"}, duration_ms=5000)
     assert runs(one, two) == runs(one)
+
+
+def test_a_process_that_was_started_for_a_run_names_it_in_all_its_traces() -> None:
+    one, two = (TraceBuilder(name, resource={"runlog.run.id": "launched"}) for name in ("one", "two"))
+    one.chat("m", parent=one.agent("a"))
+    two.chat("m")
+    assert [(r.run_id, r.agent, r.llm_calls) for r in runs(one, two)] == [("launched", "a", 2)]
+
+
+def test_a_span_that_names_its_run_wins_over_its_process_also_for_what_is_below_it() -> None:
+    t = TraceBuilder(resource={"runlog.run.id": "launched"})
+    job = t.span("job", duration_ms=50)
+    t.chat("m", parent=job)
+    t.chat("m", parent=t.agent("a", {"runlog.run.id": "own"}, parent=job))
+    assert [(r.run_id, r.llm_calls) for r in runs(t)] == [("launched", 1), ("own", 1)]
+
+
+def test_a_process_started_for_a_run_is_no_part_of_the_run_that_started_it() -> None:
+    t = TraceBuilder()
+    boss = t.agent("boss", {"runlog.run.id": "own"})
+    t.chat("m", parent=boss)
+    launch = t.tool("launch", parent=boss, duration_ms=50)
+    t.resource = Resource({"runlog.run.id": "launched"})
+    t.chat("m", parent=t.agent("worker", parent=launch))
+    assert [(r.run_id, r.agent, r.llm_calls) for r in runs(t)] == [("own", "boss", 1), ("launched", "worker", 1)]
+
+
+def test_the_run_that_a_coding_agent_was_launched_for_wins_over_its_turns() -> None:
+    spans: list[Span] = []
+    for turn in ("t1", "t2"):
+        t = TraceBuilder(turn, resource={"runlog.run.id": "launched"})
+        t.span("session_task.turn", {"turn.id": turn}, scope="codex_exec", duration_ms=50)
+        spans += t.spans
+    assert [r.run_id for r in runs(spans)] == ["launched"]
+
+
+def test_how_a_run_came_to_be_is_read_from_its_spans_else_from_the_process_of_its_root() -> None:
+    t = TraceBuilder(
+        resource={"runlog.replay_of": "r0", "runlog.launch.id": "l1", "runlog.fork_of": "f", "runlog.fork_at": "4"}
+    )
+    t.chat("m", {"runlog.launch.id": "l2"}, parent=t.agent("a"))
+    [run] = runs(t)
+    assert (run.replay_of, run.launch_id, run.fork_of, run.fork_at) == ("r0", "l2", "f", 4)
+
+
+def test_a_replaying_process_below_a_run_makes_no_replay_of_the_whole() -> None:
+    t = TraceBuilder()
+    root = t.agent("a")
+    t.resource = Resource({"runlog.replay_of": "r0"})
+    t.chat("m", parent=root)
+    assert [(r.agent, r.llm_calls, r.replay_of) for r in runs(t)] == [("a", 1, None)]
 
 
 def test_native_run_ids_join_nothing() -> None:

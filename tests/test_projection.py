@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from otel_runlog.model import Attributes, RunLog, RunStatus, Scope, Span, SpanEvent, StepStatus, Usage
+from otel_runlog.model import Attributes, Resource, RunLog, RunStatus, Scope, Span, SpanEvent, StepStatus, Usage
 from otel_runlog.pricing import PriceTable
 from otel_runlog.resolve import resolve
 from otel_runlog.runs import project, project_with_llm_io
@@ -328,6 +328,12 @@ EXTRAS: tuple[Attributes, ...] = (
     {"gen_ai.usage.cost": 0.25},
     CANCELLED,
 )
+PROCESSES: dict[str, Resource] = {
+    "x": Resource(),
+    "y": Resource({"runlog.run.id": "named"}),
+    "z": Resource({"runlog.run.id": "other", "runlog.replay_of": "r0"}),
+}
+"""By span name, for a span that comes twice comes from one process."""
 
 
 @st.composite
@@ -339,12 +345,14 @@ def forests(draw: st.DrawFn) -> list[Span]:
         used = draw(st.none() | st.integers(0, 2))
         usage: Attributes = {} if used is None else {"gen_ai.usage.input_tokens": used, "gen_ai.usage.output_tokens": 1}
         ended = draw(st.none() | st.integers(1, 9))
+        name = draw(st.sampled_from("xxyz"))
         spans.append(
             Span(
                 trace_id=draw(st.sampled_from("abc")) * 32,
                 span_id=f"{draw(st.integers(1, 6)):016x}",
                 parent_span_id=draw(st.none() | st.integers(1, 7).map(lambda n: f"{n:016x}")),
-                name=draw(st.sampled_from("xyz")),
+                name=name,
+                resource=PROCESSES[name],
                 kind=draw(st.sampled_from((1, 2, 3))),
                 started_ns=None if started is None else START_NS + started * MS,
                 ended_ns=None if ended is None else START_NS + ended * MS,
@@ -382,7 +390,9 @@ def test_every_span_is_in_at_most_one_run_and_the_sums_hold(spans: list[Span]) -
         calls = [s.call_index for s in run.steps if s.call_index is not None]
         assert calls == list(range(1, run.llm_calls + run.tool_calls + 1))
         costs = [s.cost.usd for s in counted if s.cost.usd is not None]
-        assert (run.cost_estimate.usd if run.cost_estimate else None) == (sum(costs, Decimal(0)) if costs else None)
+        known = costs or ([Decimal(0)] if run.replay_of else [])
+        assert (run.cost_estimate.usd if run.cost_estimate else None) == (sum(known, Decimal(0)) if known else None)
+        assert not (run.replay_of and costs)
         own = [a.own for a in run.agents]
         assert sum(own, Usage()) == run.tokens
         assert run.agents[0].inclusive == run.tokens
