@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
 
-from otel_runlog.conversation import Json, LlmAnswer, LlmRequest
+from otel_runlog.conversation import CallError, Json, LlmAnswer, LlmRequest
 
 JsonObject: TypeAlias = dict[str, Json]
 Recall: TypeAlias = Callable[[str], LlmAnswer | None]
@@ -63,3 +63,12 @@ class Api(Protocol):
 
     def error(self, status: int, type_: str | None, message: str, /) -> JsonObject:
         """The body of a refusal with this HTTP status; the provider's word for the status where `type_` is None."""
+
+    def read(self, status: int, content_type: str, body: bytes, /) -> LlmAnswer | CallError:
+        """What the provider answered, as JSON or events; what cannot be read is an error that says so."""
+
+    def models(self, names: Sequence[str], /) -> JsonObject:
+        """The body of a list of models, which has one page."""
+
+    def model(self, name: str, /) -> JsonObject:
+        """The body of one model."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from otel_runlog.apis import _gathering, _listing, _reading
 from otel_runlog.apis._asked import Asked, JsonObject, Recall, nothing_recalled
 from otel_runlog.apis._wire import (
     as_object,
@@ -20,6 +21,7 @@ from otel_runlog.apis._wire import (
 )
 from otel_runlog.conventions.turns import turn_of
 from otel_runlog.conversation import (
+    CallError,
     CallPart,
     FinishReason,
     Json,
@@ -61,6 +63,8 @@ ERROR_TYPES: Final = {
 }
 OWN_KEYS: Final = frozenset({"system", "stop_sequences", "thinking", "anthropic_version", "output_config"})
 """Keys of a body with messages that OpenAI's has not."""
+
+model, models = _listing.anthropic_model, _listing.anthropic_models
 
 
 def matches(path: str) -> bool:
@@ -185,3 +189,8 @@ def error(status: int, type_: str | None, message: str) -> JsonObject:
     """Anthropic's error object."""
     kind = type_ or ERROR_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")  # noqa: PLR2004
     return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def read(status: int, content_type: str, body: bytes) -> LlmAnswer | CallError:
+    """What the provider answered."""
+    return _reading.read(status, content_type, body, _gathering.messages, _reading.messages)

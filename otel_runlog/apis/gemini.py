@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
+from otel_runlog.apis import _gathering, _listing, _reading
 from otel_runlog.apis._asked import Asked, JsonObject, Recall, nothing_recalled
 from otel_runlog.apis._wire import as_object, as_text, bare, event, kind_of, objects, params_of, pick, request_body
 from otel_runlog.conventions.turns import turn_of
 from otel_runlog.conversation import (
+    CallError,
     CallPart,
     FinishReason,
     Json,
@@ -64,6 +66,8 @@ STATUSES: Final = {
 }
 """google.rpc.Code by HTTP status."""
 _PATH: Final = re.compile(r"/(?:models|tunedModels|endpoints)/([^/:]+):(generateContent|streamGenerateContent)$")
+
+model, models = _listing.gemini_model, _listing.gemini_models
 
 
 def matches(path: str) -> bool:
@@ -201,3 +205,8 @@ def error(status: int, type_: str | None, message: str) -> JsonObject:
     if type_:
         details.append({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": type_, "domain": "runlog"})
     return {"error": {"code": status, "message": message, "status": word, "details": details}}
+
+
+def read(status: int, content_type: str, body: bytes) -> LlmAnswer | CallError:
+    """What the provider answered."""
+    return _reading.read(status, content_type, body, _gathering.contents, _reading.contents)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from otel_runlog.apis import _openai
+from otel_runlog.apis import _gathering, _listing, _openai, _reading
 from otel_runlog.apis._asked import Asked, JsonObject, Recall, nothing_recalled
 from otel_runlog.apis._wire import (
     CREATED,
@@ -26,7 +26,7 @@ from otel_runlog.apis._wire import (
     thoughts,
 )
 from otel_runlog.conventions.turns import turn_of
-from otel_runlog.conversation import CallPart, FinishReason, Json, LlmAnswer, LlmRequest, ToolDefinition
+from otel_runlog.conversation import CallError, CallPart, FinishReason, Json, LlmAnswer, LlmRequest, ToolDefinition
 from otel_runlog.model import Usage
 
 NAME: Final = "openai_chat"
@@ -40,6 +40,7 @@ FINISH: Final = {
 """The API's word for each; it has none for an error, and clients refuse words that are not of the API."""
 
 error = _openai.error
+model, models = _listing.openai_model, _listing.openai_models
 
 
 def matches(path: str) -> bool:
@@ -165,3 +166,8 @@ def _usage(answer: LlmAnswer) -> JsonObject:
             "rejected_prediction_tokens": 0,
         },
     }
+
+
+def read(status: int, content_type: str, body: bytes) -> LlmAnswer | CallError:
+    """What the provider answered."""
+    return _reading.read(status, content_type, body, _gathering.chat, _reading.chat)

@@ -7,10 +7,10 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from otel_runlog.apis import _openai
+from otel_runlog.apis import _gathering, _listing, _openai, _reading
 from otel_runlog.apis._asked import Asked, JsonObject, Recall, nothing_recalled
 from otel_runlog.apis._wire import as_text, bare, event, json_text, kind_of, request_body
-from otel_runlog.conversation import Json, LlmAnswer, LlmRequest
+from otel_runlog.conversation import CallError, Json, LlmAnswer, LlmRequest
 from otel_runlog.errors import ReplayError, RequestError
 from otel_runlog.model import Usage
 
@@ -19,6 +19,7 @@ OWN_KEYS: Final = frozenset({"encoding_format", "dimensions", "input_type"})
 """Keys of a body with an input that no other API has."""
 
 error = _openai.error
+model, models = _listing.openai_model, _listing.openai_models
 
 
 def matches(path: str) -> bool:
@@ -85,3 +86,8 @@ def _base64(vector: tuple[float, ...]) -> str:
         return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
     except (struct.error, OverflowError) as reason:
         raise ReplayError(f"a recorded vector does not fit 32-bit floats: {reason}") from reason
+
+
+def read(status: int, content_type: str, body: bytes) -> LlmAnswer | CallError:
+    """What the provider answered."""
+    return _reading.read(status, content_type, body, _gathering.last, _reading.embeddings)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from otel_runlog.apis import _openai, _responses_events
+from otel_runlog.apis import _gathering, _listing, _openai, _reading, _responses_events
 from otel_runlog.apis._asked import Asked, JsonObject, Recall, nothing_recalled
 from otel_runlog.apis._wire import (
     CREATED,
@@ -26,6 +26,7 @@ from otel_runlog.apis._wire import (
 )
 from otel_runlog.conventions.turns import turn_of
 from otel_runlog.conversation import (
+    CallError,
     CallPart,
     FinishReason,
     Json,
@@ -65,6 +66,7 @@ ITEM_ID: Final = re.compile(r"(?:msg|fc|ctc|rs)_(.+)_(\d{1,6})")
 """The id of an item that was served: the answer's id and the part's position."""
 
 error = _openai.error
+model, models = _listing.openai_model, _listing.openai_models
 
 
 def matches(path: str) -> bool:
@@ -211,3 +213,8 @@ def _usage(answer: LlmAnswer) -> JsonObject:
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
         "total_tokens": usage.total_tokens or 0,
     }
+
+
+def read(status: int, content_type: str, body: bytes) -> LlmAnswer | CallError:
+    """What the provider answered."""
+    return _reading.read(status, content_type, body, _gathering.responses, _reading.responses)

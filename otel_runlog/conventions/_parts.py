@@ -83,7 +83,7 @@ def _around(part: Object) -> Parts | None:
                 return read(inner)
     if isinstance(said := part.get("text"), str):
         if part.get("thought") is True:  # Gemini
-            return (ThinkingPart(said),)
+            return (ThinkingPart(said, first_text(part, ("thoughtSignature", "thought_signature"))),)
         return (TextPart(said),) if said else ()
     return _media(part) if any(key in part for key in MEDIA_KEYS) else None
 
