@@ -18,6 +18,7 @@ RunLogError
 │   ├── ReplayMismatch    a call differs from the recorded one: which, where, recorded and got
 │   ├── ReplayExhausted   a call was asked for more often than it was recorded
 │   ├── ReplayedToolError  the error that a tool raised when it was recorded, raised again
+│   ├── ReplayedLlmError  the error that a model call failed with when it was recorded, raised again
 │   ├── NoLlmCall         the capture has no model call
 │   └── RequestError      a body is no request of the API that it was sent to
 └── ServerError           the server cannot do what was asked, or did not answer
@@ -132,6 +133,30 @@ class ReplayedToolError(ReplayError):
 
     def __reduce__(self) -> tuple[type[ReplayedToolError], tuple[str, CallError]]:
         return type(self), (self.name, self._error)
+
+
+class ReplayedLlmError(ReplayError):
+    """A model call failed with this when it was recorded. The class that it had then is not made again.
+
+    Attributes:
+        call_index: of the call.
+        type: the class or code of the error, where that was recorded.
+        message: what it said, where that was recorded.
+        http_status: the provider's, where it refused the call.
+    """
+
+    def __init__(self, call_index: int, error: CallError) -> None:
+        self.call_index, self.type, self.message, self.http_status = (
+            call_index,
+            error.type,
+            error.message,
+            error.http_status,
+        )
+        self._error = error
+        super().__init__(error.message or error.type or f"model call {call_index} failed when it was recorded")
+
+    def __reduce__(self) -> tuple[type[ReplayedLlmError], tuple[int, CallError]]:
+        return type(self), (self.call_index, self._error)
 
 
 class NoLlmCall(ReplayError):  # noqa: N818 - the contract's name

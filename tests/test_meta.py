@@ -42,13 +42,16 @@ PURE = (
 IMPURE = ("duckdb", "grpc", "time", "os", "subprocess", "socket", "threading", "requests", "click", "rich")
 LAYERS = (
     {"model", "errors", "moment", "otlp.wire", "drop_event", "conversation", "capture"},
-    {"replaying.divergence"},
+    {"replaying.divergence", "replaying.report", "replaying.excerpt", "replaying.comparing"},
     {"span", "conventions", "pricing"},
     {"apis"},
     {"tree", "parts", "resolve", "log_content", "log_calls", "logs", "drops", "scores", "duplicates"}
     | {"partition", "counting", "steps", "agents", "llm_io", "runs", "fingerprint"}
-    | {"captures.building", "replaying.matching", "replaying.report", "replaying.in_process", "testing"},
+    | {"captures.building"},
     {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy"},
+    {"replaying.matching", "replaying.llm_matching", "replaying.tool_matching", "replaying.outcomes"}
+    | {"replaying.recording", "replaying.normalising", "replaying.ledger", "replaying.drift", "replaying.telling"}
+    | {"replaying.in_process", "testing"},
     {"store"},
     {"captures"},
     {"links", "traces", "assemble", "loader", "ingest", "metrics", "reprice", "maintenance"},

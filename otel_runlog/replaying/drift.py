@@ -1,0 +1,91 @@
+"""What plays no part in finding a recorded call and is compared with it: model, tool schemas, parameters. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from otel_runlog.conversation import Json, LlmRequest, ToolDefinition
+from otel_runlog.replaying.comparing import first_difference
+from otel_runlog.replaying.divergence import Cause, DivergenceKind
+
+
+class Drift(NamedTuple):
+    """One thing that is another one now, in the terms of a StepDivergence."""
+
+    kind: DivergenceKind
+    cause: Cause
+    path: str
+    recorded: Json
+    got: Json
+
+
+def drift_of(recorded: LlmRequest, got: LlmRequest, known_params: Collection[str]) -> list[Drift]:
+    """How a call drifted; what was not recorded has not.
+
+    Args:
+        recorded: the call then.
+        got: the call now.
+        known_params: names that the recording has on some call. The telemetry records no other names, so that one
+            more of those says nothing.
+    """
+    found = [*_model_drift(recorded, got), *_tools_drift(recorded.tools, got.tools)]
+    if recorded.operation == got.operation:
+        found += _params_drift(recorded, got, known_params)
+    return found
+
+
+def not_compared(recorded: LlmRequest, got: LlmRequest, known_params: Collection[str]) -> list[str]:
+    """What of a call could not be compared, as people say it."""
+    lines = []
+    if recorded.tools is None and got.tools:
+        lines.append("tool schemas: not recorded")
+    if recorded.model is None and got.model is not None:
+        lines.append("model: not recorded")
+    unknown = sorted(set(got.params) - set(known_params))
+    if unknown:
+        lines.append(f"parameters {', '.join(unknown)}: not recorded")
+    return lines
+
+
+def _model_drift(recorded: LlmRequest, got: LlmRequest) -> list[Drift]:
+    if recorded.model is None or got.model is None or recorded.model == got.model:
+        return []
+    return [Drift(DivergenceKind.MODEL, Cause.MODEL, "model", recorded.model, got.model)]
+
+
+def _params_drift(recorded: LlmRequest, got: LlmRequest, known: Collection[str]) -> list[Drift]:
+    names = [*recorded.params, *(name for name in got.params if name not in recorded.params and name in known)]
+    found = []
+    for name in names:
+        difference = first_difference(recorded.params.get(name), got.params.get(name))
+        if difference is not None:
+            path = f"params.{name}" + (difference.path and _joined(difference.path))
+            found.append(Drift(DivergenceKind.PARAMS, Cause.PARAMS, path, difference.recorded, difference.got))
+    return found
+
+
+def _tools_drift(recorded: tuple[ToolDefinition, ...] | None, got: tuple[ToolDefinition, ...] | None) -> list[Drift]:
+    if recorded is None or got is None:
+        return []
+    then, now = ({tool.name: tool for tool in tools} for tools in (recorded, got))
+    found = []
+    for name in [*then, *(name for name in now if name not in then)]:
+        difference = first_difference(*_comparable(then.get(name), now.get(name)))
+        if difference is not None:
+            path = f"tools[{name}]" + (difference.path and _joined(difference.path))
+            found.append(Drift(DivergenceKind.TOOLS, Cause.TOOLS, path, difference.recorded, difference.got))
+    return found
+
+
+def _comparable(then: ToolDefinition | None, now: ToolDefinition | None) -> tuple[Json, Json]:
+    """Both definitions with only what both say; the name alone where the other side has no such tool."""
+    if then is None or now is None:
+        return None if then is None else then.name, None if now is None else now.name
+    pairs = (("description", then.description, now.description), ("parameters", then.parameters, now.parameters))
+    both = [pair for pair in pairs if pair[1] is not None and pair[2] is not None]
+    return {key: value for key, value, _ in both}, {key: value for key, _, value in both}
+
+
+def _joined(path: str) -> str:
+    return path if path.startswith("[") else f".{path}"

@@ -1,0 +1,258 @@
+"""The model calls of a replay: which recorded call each one is, and what is different. For one thread. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
+
+import msgspec
+
+from otel_runlog.capture import CapturedLlm
+from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest
+from otel_runlog.fingerprint import lane_of
+from otel_runlog.replaying.divergence import ReplayMode, StepDivergence
+from otel_runlog.replaying.drift import drift_of, not_compared
+from otel_runlog.replaying.ledger import Ledger
+from otel_runlog.replaying.normalising import Normaliser
+from otel_runlog.replaying.outcomes import Missed, Served, Settled
+from otel_runlog.replaying.recording import Recording, key_or_none, said_by
+from otel_runlog.replaying.report import calls_named, head_of
+from otel_runlog.replaying.telling import Telling
+
+Key = Literal["fingerprint", "order"]
+_NO_ID: Final = re.compile(r"[^0-9A-Za-z]")
+_RUN_DIGITS: Final = 8
+
+
+class _Miss(msgspec.Struct, kw_only=True):
+    """A request that found nothing. `at`: its place among all differences.
+
+    `nearest`: the recorded call most like it when it came. `settled`: its divergence can no longer change, whatever
+    comes. `lacking`: it was found, and only its answer is not in the capture, which says
+    nothing against the program.
+    """
+
+    asked: LlmRequest
+    lane: str
+    divergence: StepDivergence
+    at: int = 0
+    nearest: int | None = None
+    settled: bool = False
+    lacking: bool = False
+    answered: str | None = None
+
+
+class LlmMatching:
+    """See `otel_runlog.replaying.matching.Matcher`, which lets one thread in at a time.
+
+    `telling` says differences, `places` numbers them.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        normaliser: Normaliser,
+        telling: Telling,
+        key: Key,
+        places: Iterator[int],
+    ) -> None:
+        self._recording, self._normaliser, self._telling = recording, normaliser, telling
+        self._mode, self._key, self._places = telling.mode, key, places
+        self._ledger = Ledger(recording.keys)
+        self._keys_of_ids: dict[str, str | None] = {}
+        self._misses: list[_Miss] = []
+        self._unseen: dict[str, None] = {}
+        self._in_order: set[int] = set()
+        self._lacking: set[int] = set()
+        self.drift: list[StepDivergence] = []
+        self.notes: dict[str, None] = {}
+        self.live = 0
+
+    # -- while the program runs ---
+
+    def ask(self, request: LlmRequest) -> Served | Missed:
+        """Find the recorded call of a request."""
+        asked = self._linked(self._normaliser.asked(request))
+        key, lane = key_or_none(asked), lane_of(asked)
+        if self._key == "order":
+            return self._ask_in_order(asked, key, lane)
+        number = self._ledger.take(key)
+        return self._missed(asked, key, lane) if number is None else self._found(asked, lane, number)
+
+    def answered_live(self, number: int, answer: LlmAnswer | CallError) -> None:
+        """Keep what the real model answered to the miss of this number."""
+        self.live += 1
+        miss = self._misses[number]
+        nearest = None if miss.nearest is None else self._recording.calls[miss.nearest].answer
+        miss.answered = _compared_live(nearest, answer)
+        if isinstance(answer, LlmAnswer) and answer.response_id is not None:
+            self._keys_of_ids[answer.response_id] = key_or_none(miss.asked)
+
+    def _linked(self, asked: LlmRequest) -> LlmRequest:
+        """The request with the call that it goes on from, where we served that one's answer."""
+        previous = self._keys_of_ids.get(asked.previous_response_id or "")
+        return asked if previous is None else msgspec.structs.replace(asked, previous=previous)
+
+    def _ask_in_order(self, asked: LlmRequest, key: str | None, lane: str) -> Served | Missed:
+        calls = self._recording.calls
+        free = [number for number in self._ledger.free() if calls[number].operation == asked.operation]
+        own = [number for number in free if calls[number].lane == lane]
+        own = own or [number for number in free if calls[number].lane is None]
+        if not own and lane not in self._recording.lanes:
+            own = free
+        if not own:
+            return self._missed(asked, key, lane)
+        recorded = calls[own[0]].fingerprint
+        if recorded is not None and recorded != key:
+            return self._missed(asked, key, lane, place=own[0])
+        self._ledger.take_number(own[0])
+        if recorded is None:
+            self._in_order.add(own[0])
+        return self._found(asked, lane, own[0])
+
+    def _found(self, asked: LlmRequest, lane: str, number: int) -> Served | Missed:
+        call = self._recording.calls[number]
+        if not answerable(call):
+            return self._lacks(asked, lane, number)
+        if (note := self._recording.ambiguous.get(call.fingerprint or "")) is not None:
+            self.notes[note] = None
+        drift = self._drift(asked, call)
+        self.drift.extend(drift)
+        served = self._recording.capture.llm_io[number]
+        return Served(call=served, response_id=self._new_id(call), drift=tuple(drift))
+
+    def _drift(self, asked: LlmRequest, call: CapturedLlm) -> list[StepDivergence]:
+        if call.request is None:
+            return []
+        known = self._recording.known_params
+        self._unseen |= dict.fromkeys(not_compared(call.request, asked, known))
+        return [self._telling.drifted(call, drift) for drift in drift_of(call.request, asked, known)]
+
+    def _lacks(self, asked: LlmRequest, lane: str, number: int) -> Missed:
+        self._lacking.add(number)
+        divergence = self._telling.lacking(number)
+        return self._noted(_Miss(asked=asked, lane=lane, divergence=divergence, nearest=number, lacking=True), number)
+
+    def _missed(self, asked: LlmRequest, key: str | None, lane: str, place: int | None = None) -> Missed:
+        used_up = self._ledger.numbers(key)
+        if used_up and place is None:
+            divergence = self._telling.repeated(asked, used_up)
+            return self._noted(_Miss(asked=asked, lane=lane, divergence=divergence, settled=True), used_up[-1])
+        if place is None:
+            place = self._place(asked, lane, self._ledger.free())
+        if place is None:
+            nearest = self._recording.nearest(asked, lane, filter(self._can_be_served, self._alike(asked)))
+            divergence = self._telling.one_more(asked, lane, nearest)
+            return self._noted(_Miss(asked=asked, lane=lane, divergence=divergence, nearest=nearest), nearest)
+        self._ledger.claim(place, len(self._misses))
+        divergence = self._telling.changed(asked, lane, place)
+        return self._noted(_Miss(asked=asked, lane=lane, divergence=divergence, nearest=place), place)
+
+    def _place(self, asked: LlmRequest, lane: str, free: Iterable[int]) -> int | None:
+        """The recorded call in whose place a request stands: of those that have not come the one most like it."""
+        left = list(free)
+        alike = [number for number in self._alike(asked) if number in left]
+        if not alike and asked.operation not in self._recording.operations:
+            alike = left  # a model call of another kind came in its place
+        if self._mode is ReplayMode.SOFT:
+            alike = list(filter(self._can_be_served, alike)) or alike
+        return self._recording.nearest(asked, lane, alike)
+
+    def _alike(self, asked: LlmRequest) -> list[int]:
+        return [n for n, call in enumerate(self._recording.calls) if call.operation == asked.operation]
+
+    def _can_be_served(self, number: int) -> bool:
+        return answerable(self._recording.calls[number])
+
+    def _noted(self, miss: _Miss, nearest: int | None) -> Missed:
+        miss.at = next(self._places)
+        self._misses.append(miss)
+        call = None if nearest is None else self._recording.capture.llm_io[nearest]
+        if self._mode is ReplayMode.SOFT and nearest is not None:
+            response_id = self._new_id(self._recording.calls[nearest])
+        else:
+            response_id = ""
+        return Missed(
+            divergence=miss.divergence,
+            nearest=call,
+            response_id=response_id,
+            text=head_of(miss.divergence, self._recording.capture.run_id, self._recording.size),
+            number=len(self._misses) - 1,
+        )
+
+    def _new_id(self, call: CapturedLlm) -> str:
+        """An id that no answer of this replay has, so that clients tell the answers apart."""
+        recorded = call.response_id or (None if call.answer is None else call.answer.response_id)
+        run = _NO_ID.sub("", self._recording.capture.run_id)[:_RUN_DIGITS]
+        served = sum(1 for key in self._keys_of_ids.values() if key == call.fingerprint)
+        own = f"rl_{run}_{call.call_index}_{served + 1}"
+        while own in self._keys_of_ids:
+            own += "_"
+        given = own if recorded is None or recorded in self._keys_of_ids else recorded
+        self._keys_of_ids[given] = call.fingerprint
+        return given
+
+    # -- afterwards ---
+
+    def settled(self) -> Settled:
+        """What is different. Requests whose place another one took after all find another, as far as there are any."""
+        places = self._ledger.claims()
+        free = list(self._ledger.free())
+        found = []
+        for number, miss in enumerate(self._misses):
+            if miss.lacking:
+                continue
+            divergence = miss.divergence
+            if not (miss.settled or number in places):
+                place = self._place(miss.asked, miss.lane, free)
+                if place is None:
+                    divergence = self._telling.one_more(miss.asked, miss.lane, miss.nearest)
+                else:
+                    free.remove(place)
+                    divergence = self._telling.changed(miss.asked, miss.lane, place)
+            found.append((miss.at, _with(divergence, miss.answered)))
+        missing = [self._telling.missing(number) for number in free]
+        return Settled(tuple(found), tuple(missing))
+
+    @property
+    def served(self) -> int:
+        """Calls that were answered from the capture."""
+        claimed = filter(self._can_be_served, self._ledger.claims().values()) if self._mode is ReplayMode.SOFT else ()
+        return self._ledger.taken - len(self._lacking) + len(list(claimed))
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a call came whose request or answer is not in the capture."""
+        return bool(self._in_order or self._lacking)
+
+    def not_compared(self) -> list[str]:
+        """What could not be compared, and why."""
+        lines = list(self._unseen)
+        if self._in_order:
+            which = calls_named(self._recording.calls[number].call_index for number in self._in_order)
+            lines.append(f"requests of {which}: not recorded, answered in recorded order")
+        if self._lacking:
+            which = calls_named(self._recording.calls[number].call_index for number in self._lacking)
+            lines.append(f"answers of {which}: not recorded")
+        return lines
+
+
+def answerable(call: CapturedLlm) -> bool:
+    """Whether the capture has what a call was answered. Vectors are not made up: an embedding needs its own."""
+    if call.answer is None:
+        return call.error is not None
+    return call.operation != "embedding" or call.answer.vectors is not None
+
+
+def _compared_live(recorded: LlmAnswer | None, answer: LlmAnswer | CallError) -> str | None:
+    if isinstance(answer, CallError):
+        return f"the model failed: {answer.message or answer.type or 'an error'}"
+    if recorded is None:
+        return None
+    return "the model answered the same" if said_by(recorded) == said_by(answer) else "the model answered differently"
+
+
+def _with(divergence: StepDivergence, more: str | None) -> StepDivergence:
+    details = [text for text in (divergence.detail, more) if text]
+    return msgspec.structs.replace(divergence, detail="; ".join(details)) if details else divergence

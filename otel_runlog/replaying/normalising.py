@@ -1,0 +1,113 @@
+"""What is asked, in the words of the recording: redacted as it was, and without what is to be ignored. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from otel_runlog.conversation import CallPart, Json, LlmRequest, Part, ResultPart, TextPart, ToolDefinition, Turn
+from otel_runlog.errors import ConfigError
+
+UUIDS: Final = r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
+"""A pattern for `ignore`: RFC 9562."""
+TIMESTAMPS: Final = r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+"""A pattern for `ignore`: days and times of RFC 3339 and ISO 8601."""
+IGNORED: Final = "[ignored]"
+"""What stands in place of a text that is to be ignored."""
+KEY: Final = "gen_ai.input.messages"
+"""The attribute that a redactor is told a text of a conversation comes from."""
+
+Change = Callable[[str], str]
+
+
+class Normaliser:
+    """Changes the texts on both sides of a comparison.
+
+    Args:
+        redact: what the recording was redacted with, applied to what is asked only: what was recorded has been.
+        ignore: regular expressions (`re`) whose finds play no part, on neither side.
+
+    Raises:
+        ConfigError: a pattern is no regular expression.
+    """
+
+    def __init__(self, redact: Callable[[str, Any], Any] | None = None, ignore: Sequence[str] = ()) -> None:
+        self._redact = redact
+        try:
+            self._ignore = tuple(re.compile(pattern) for pattern in ignore)
+        except (re.error, TypeError) as error:
+            raise ConfigError(f"ignore holds what is no regular expression: {error}") from error
+
+    @property
+    def changes_recorded(self) -> bool:
+        """Whether what was recorded has to be changed too."""
+        return bool(self._ignore)
+
+    def asked(self, request: LlmRequest) -> LlmRequest:
+        """A request of the replay."""
+        return request if self._redact is None and not self._ignore else changed_request(request, self._of_asked)
+
+    def recorded(self, request: LlmRequest) -> LlmRequest:
+        """A request of the recording."""
+        return changed_request(request, self._without_ignored) if self._ignore else request
+
+    def asked_value(self, value: Json) -> Json:
+        """Arguments or a result of the replay."""
+        return value if self._redact is None and not self._ignore else changed_value(value, self._of_asked)
+
+    def recorded_value(self, value: Json) -> Json:
+        """Arguments or a result of the recording."""
+        return changed_value(value, self._without_ignored) if self._ignore else value
+
+    def _of_asked(self, text: str) -> str:
+        return self._without_ignored(text if self._redact is None else str(self._redact(KEY, text)))
+
+    def _without_ignored(self, text: str) -> str:
+        for pattern in self._ignore:
+            text = pattern.sub(IGNORED, text)
+        return text
+
+
+def changed_value(value: Json, change: Change) -> Json:
+    """A value with each of its texts changed, keys left as they are."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [changed_value(item, change) for item in value]
+    if isinstance(value, dict):
+        return {key: changed_value(item, change) for key, item in value.items()}
+    return value
+
+
+def changed_request(request: LlmRequest, change: Change) -> LlmRequest:
+    """A request with each text that a fingerprint or a comparison looks at changed."""
+    tools = request.tools
+    return msgspec.structs.replace(
+        request,
+        turns=tuple(
+            Turn(turn.role, tuple(_changed_part(part, change) for part in turn.parts)) for turn in request.turns
+        ),
+        inputs=tuple(map(change, request.inputs)),
+        params={key: changed_value(value, change) for key, value in request.params.items()},
+        tools=None if tools is None else tuple(_changed_tool(tool, change) for tool in tools),
+    )
+
+
+def _changed_tool(tool: ToolDefinition, change: Change) -> ToolDefinition:
+    description = None if tool.description is None else change(tool.description)
+    return ToolDefinition(tool.name, description, changed_value(tool.parameters, change))
+
+
+def _changed_part(part: Part, change: Change) -> Part:
+    match part:
+        case TextPart():
+            return TextPart(change(part.text))
+        case CallPart():
+            return msgspec.structs.replace(part, arguments=changed_value(part.arguments, change))
+        case ResultPart():
+            return msgspec.structs.replace(part, value=changed_value(part.value, change))
+        case _:
+            return part
