@@ -1,0 +1,59 @@
+"""python -m tests.replayable: how much of what each instrumentation records can be replayed, as a table in Markdown.
+
+Counted over the model calls of tests/data/corpus. A request counts as equal where the fingerprint of what the spans
+say is that of what the client sent (tests/data/served).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from otel_runlog.model import Content
+
+if TYPE_CHECKING:
+    from served import Call
+
+NOT_KEPT = "–"  # noqa: RUF001
+HEAD = ("recorded by", "model calls", "whole", "answer alone", "cut short", "nothing", "equal to the wire")
+ORDER = (Content.FULL, Content.ANSWER, Content.TRUNCATED, Content.NONE)
+LEGEND = (
+    "Whole: prompt and answer are there. Equal to the wire: of the prompts that are there, those whose fingerprint is "
+    f"that of the request the client sent; {NOT_KEPT} where nobody kept the requests. `@` names settings or versions."
+)
+
+
+def table(calls: Mapping[str, Sequence[Call]]) -> str:
+    """The table of the calls of each variant, with what its columns mean; variants without calls are left out."""
+    rows = [HEAD, ("---", *["--:"] * (len(HEAD) - 1))]
+    rows += [_row(variant, made) for variant, made in calls.items() if made]
+    return "\n".join([LEGEND, "", *(f"| {' | '.join(cells)} |" for cells in rows)])
+
+
+def _row(variant: str, calls: Sequence[Call]) -> tuple[str, ...]:
+    kinds = [_kind(call) for call in calls]
+    return f"`{variant}`", str(len(calls)), *[str(kinds.count(kind)) for kind in ORDER], _equal(calls)
+
+
+def _kind(call: Call) -> Content:
+    """How much is here: a request that goes on from a remembered answer is whole, for the replay remembers it too."""
+    if call.content is Content.ANSWER and call.request is not None:
+        return Content.FULL
+    return call.content
+
+
+def _equal(calls: Sequence[Call]) -> str:
+    compared = [call for call in calls if call.request is not None and call.served is not None]
+    return f"{sum(c.request_differs is None for c in compared)} of {len(compared)}" if compared else NOT_KEPT
+
+
+def main() -> None:
+    """Print the table of the whole corpus."""
+    from tests.corpus import scenarios, variants
+    from tests.served import calls_of
+
+    print(table({variant: list(calls_of(variant, scenarios(variant))) for variant in variants()}))
+
+
+if __name__ == "__main__":
+    main()
