@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from otel_runlog.errors import RatesError, RunLogError
+    from otel_runlog.fingerprint import request_fingerprint
     from otel_runlog.loader import Loader
     from otel_runlog.model import (
         Cost,
@@ -65,6 +66,7 @@ _HOMES = {
     "project_with_llm_io": "runs",
     "read_otlp": "otlp.files",
     "replay_tool": "replaying.tools",
+    "request_fingerprint": "fingerprint",
     "run": "running",
 }
 
@@ -95,6 +97,7 @@ __all__ = [
     "project_with_llm_io",
     "read_otlp",
     "replay_tool",
+    "request_fingerprint",
     "run",
 ]
 

@@ -33,11 +33,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from otel_runlog import apis
 from otel_runlog.conventions import turns
 from otel_runlog.conversation import CallPart, Json, LlmRequest, MediaPart, ResultPart, Role, TextPart, Turn
 from otel_runlog.replaying.divergence import Cause
@@ -65,11 +66,16 @@ def fingerprint_of(request: LlmRequest) -> str:
     return f"{VERSION}:{_sha256(_text(canonical(request)))[:DIGITS]}"
 
 
-def request_fingerprint(request: LlmRequest | Sequence[Json]) -> str:
-    """The fingerprint of a request, or of a list of messages as any API takes them."""
-    return fingerprint_of(
-        request if isinstance(request, LlmRequest) else LlmRequest(turns=turns.turn_of(list(request)))
-    )
+def request_fingerprint(request: LlmRequest | Mapping[str, Json] | Sequence[Json]) -> str:
+    """The fingerprint of a request, of a request's body as an API takes it, or of the messages in one.
+
+    Raises RequestError for a body that is no request of a known API.
+    """
+    if isinstance(request, Mapping):
+        request = apis.request_of_body(request)
+    if not isinstance(request, LlmRequest):
+        request = LlmRequest(turns=turns.turn_of([request] if isinstance(request, str) else list(request)))
+    return fingerprint_of(request)
 
 
 def lane_of(request: LlmRequest) -> str:
