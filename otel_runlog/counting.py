@@ -16,7 +16,7 @@ import msgspec
 from otel_runlog.conventions._attrs import MONEY, USD_DECIMALS
 from otel_runlog.conventions.reading import Reading
 from otel_runlog.duplicates import Duplicates
-from otel_runlog.model import Content, Cost, CostStatus, StepKind, Usage
+from otel_runlog.model import Content, Cost, CostStatus, RunLog, StepKind, Usage
 from otel_runlog.pricing import PriceTable
 from otel_runlog.tree import AGENT_KINDS, CALL_KINDS, FROM_THE_TOP, MODEL_KINDS, Node, mark_above
 
@@ -41,6 +41,8 @@ FILLED = (
 LAST_CALL_ONLY = frozenset({"opentelemetry.instrumentation.google_genai"})
 """Scopes whose model span around tools is a whole loop with the usage of the last call (facts/semconv, trap 6)."""
 
+REPLAYED = Cost(Decimal(0), CostStatus.REPLAYED)
+"""What a replay costs."""
 _NO_USAGE = Usage()
 _LLM = StepKind.LLM
 
@@ -237,6 +239,22 @@ def sum_of_usd(amounts: Iterable[Decimal | None]) -> Decimal | None:
 def _sum(counts: Iterable[int | None]) -> int | None:
     known = [n for n in counts if n is not None]
     return sum(known) if known else None
+
+
+def free_of_cost(run: RunLog) -> RunLog:
+    """A replay as it is kept: nothing of it costs anything, whoever made it (CONTRACT, cost_status). Else the run."""
+    if run.replay_of is None:
+        return run
+    return msgspec.structs.replace(
+        run,
+        steps=tuple(msgspec.structs.replace(step, cost=Cost()) for step in run.steps),
+        agents=tuple(
+            msgspec.structs.replace(agent, own_cost_usd=None, inclusive_cost_usd=None) for agent in run.agents
+        ),
+        cost_estimate=REPLAYED,
+        unpriced_calls=0,
+        unpriced_models=(),
+    )
 
 
 def usage_of_rollup(usage: Usage) -> Usage:

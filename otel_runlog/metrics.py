@@ -6,6 +6,8 @@
 | runlog.run.duration | histogram | s | runlog.run.status, gen_ai.agent.name |
 | runlog.run.tokens | counter | {token} | gen_ai.token.type, gen_ai.agent.name |
 | runlog.run.cost | counter | USD | runlog.cost.status, gen_ai.agent.name |
+
+A replay costs nothing, and what it asked was answered before: it counts among the runs alone.
 """
 
 from __future__ import annotations
@@ -65,6 +67,8 @@ class RunMetrics:
         self._runs.add(1, outcome)
         if run.duration_ms is not None:
             self._duration.record(run.duration_ms / 1000, outcome)
+        if run.replay_of is not None:
+            return
         for name, field in TOKEN_TYPES.items():
             if count := getattr(run.tokens, field):
                 self._tokens.add(count, {"gen_ai.token.type": name, **agent})

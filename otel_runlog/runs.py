@@ -9,11 +9,10 @@ from __future__ import annotations
 import datetime as dt
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 
 from otel_runlog.agents import agents_of
 from otel_runlog.conventions._attrs import text, whole
-from otel_runlog.counting import Figures, count, sum_of, sum_of_usd
+from otel_runlog.counting import REPLAYED, Figures, count, sum_of, sum_of_usd
 from otel_runlog.drops import drops_by_trace, warnings_of
 from otel_runlog.duplicates import Duplicates, find_duplicates
 from otel_runlog.llm_io import StepMessages, llm_io_of
@@ -219,7 +218,7 @@ def cost_of_run(costs: Sequence[Cost], *, missing: int, replayed: bool) -> Cost:
     CONTRACT, cost_status of a run: `unpriced` where nothing has a price, also where there was nothing to price.
     """
     if replayed:
-        return Cost(Decimal(0), CostStatus.REPLAYED)
+        return REPLAYED
     priced = [c for c in costs if c.status in TRUSTED]
     lacking = missing + [c.status for c in costs].count(_UNPRICED)
     if not priced:

@@ -52,6 +52,13 @@ def test_a_run_is_counted_with_duration_tokens_and_cost():
     }
 
 
+def test_a_replay_counts_as_a_run_and_served_no_tokens():
+    assert measured(finished("r1", replay_of="r0")) == {
+        ("runlog.runs", "{run}", "completed", "planner"): 1,
+        ("runlog.run.duration", "s", "completed", "planner"): (1, 2.5),
+    }
+
+
 def test_a_repaired_run_that_finishes_again_counts_once():
     assert (
         measured(finished("r1"), finished("r1", status=RunStatus.FAILED))[

@@ -39,7 +39,7 @@ class DuckDBRunLogStore(Closes):
             open_for_write(path, timeout_s).close()
 
     def put(self, run: RunLog) -> None:
-        """Keep a run; one of the same run_id is replaced by this new version."""
+        """Keep a run; one of the same run_id is replaced by this new version. A replay is kept without cost."""
         with self._write() as writer:
             versions = writer.versions_of(run.run_id)
             closed = RunVersion(run, version=max(versions, default=0) + 1)

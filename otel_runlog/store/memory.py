@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime as dt
 
+from otel_runlog.counting import free_of_cost
 from otel_runlog.model import RunLog, RunLogQuery, Step
 from otel_runlog.store.closing import Closes
 
@@ -18,8 +19,8 @@ class InMemoryRunLogStore(Closes):
         self._runs: dict[str, RunLog] = {}
 
     def put(self, run: RunLog) -> None:
-        """Keep a run; one of the same run_id is replaced."""
-        self._runs[run.run_id] = copy.deepcopy(run)
+        """Keep a run; one of the same run_id is replaced. A replay is kept without cost."""
+        self._runs[run.run_id] = copy.deepcopy(free_of_cost(run))
 
     def get(self, run_id: str) -> RunLog | None:
         """The run of that id; None where there is none."""

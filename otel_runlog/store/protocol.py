@@ -11,7 +11,7 @@ class RunLogStore(Protocol):
     """Keeps runs by their run_id. Runs that come back have their steps and agents."""
 
     def put(self, run: RunLog) -> None:
-        """Keep a run; one of the same run_id is replaced."""
+        """Keep a run; one of the same run_id is replaced. A replay (`replay_of`) is kept without cost."""
 
     def get(self, run_id: str) -> RunLog | None:
         """The run of that id; None where there is none."""

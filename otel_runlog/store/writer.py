@@ -10,6 +10,7 @@ from typing import TypeAlias, cast
 import duckdb
 import msgspec
 
+from otel_runlog.counting import free_of_cost
 from otel_runlog.model import Step
 from otel_runlog.store import columns, rows
 from otel_runlog.store.arrow import UNSTORABLE
@@ -108,8 +109,8 @@ class StoreWriter(OpenStore):
             tables.delete_replaced(batch)
             tables.append_spans(batch)
             tables.append_messages(batch)
-            tables.append_closed(batch.closed)
-            tables.append_runs("open", batch.open)
+            tables.append_closed(_as_kept(batch.closed))
+            tables.append_runs("open", _as_kept(batch.open))
             tables.append_books(batch)
 
     def known_traces(self, trace_ids: Iterable[str]) -> set[str]:
@@ -188,6 +189,10 @@ class StoreWriter(OpenStore):
         """After how many seconds of silence the views show an open run as incomplete."""
         with self._store.transaction():
             self._store.rows("set_meta", {"key": "quiet_time_s", "value": str(seconds)})
+
+
+def _as_kept(runs: list[RunVersion]) -> list[RunVersion]:
+    return [v if v.run.replay_of is None else msgspec.structs.replace(v, run=free_of_cost(v.run)) for v in runs]
 
 
 class _Tables:

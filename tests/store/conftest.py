@@ -107,7 +107,6 @@ def make_run(run_id: str = "a1" * 16, **changes) -> RunLog:
             AgentUsage("helper", "planner", 1, 1, Usage(20, 10), None, Usage(20, 10), None),
         ),
         "launch_id": "launch-1",
-        "replay_of": "b2" * 16,
         "fork_of": "c3" * 16,
         "fork_at": 3,
     }

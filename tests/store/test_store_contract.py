@@ -1,10 +1,12 @@
 """What every RunLogStore does, in memory and in DuckDB alike."""
 
 import datetime as dt
+from decimal import Decimal
 
+import msgspec
 import pytest
 
-from otel_runlog.model import RunLog, RunLogQuery, RunStatus
+from otel_runlog.model import Cost, CostStatus, RunLog, RunLogQuery, RunStatus
 from otel_runlog.store.duckdb_store import DuckDBRunLogStore
 from otel_runlog.store.memory import InMemoryRunLogStore
 from otel_runlog.store.protocol import RunLogStore
@@ -44,6 +46,17 @@ def ids(runs):
 def test_a_run_with_every_field_comes_back_equal(store, run):
     store.put(run())
     assert store.get("a1" * 16) == run()
+
+
+def test_a_replay_comes_back_without_cost(store, run):
+    store.put(run(replay_of="b2" * 16))
+    kept = store.get("a1" * 16)
+    steps = tuple(msgspec.structs.replace(step, cost=Cost()) for step in run().steps)
+    agents = tuple(msgspec.structs.replace(agent, own_cost_usd=None, inclusive_cost_usd=None) for agent in run().agents)
+    cost = Cost(Decimal(0), CostStatus.REPLAYED)
+    assert kept == run(
+        replay_of="b2" * 16, steps=steps, agents=agents, cost_estimate=cost, unpriced_calls=0, unpriced_models=()
+    )
 
 
 def test_a_run_with_only_an_id_comes_back_equal(store):
