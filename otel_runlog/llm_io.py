@@ -12,6 +12,7 @@ from otel_runlog.resolve import Key
 from otel_runlog.tree import AGENT_KINDS
 
 PREVIEW_CHARS = 200
+_LLM = frozenset({StepKind.LLM})
 
 
 def messages_of(span: Span, convention: str | None = None) -> SpanMessages:
@@ -40,20 +41,29 @@ class StepMessages:
 
     def of(self, step: Step) -> SpanMessages:
         """The messages of one step; none where neither span nor records of it are here."""
-        span = self._spans.get((step.trace_id, step.span_id, step.started_ns))
+        span = self.span_of(step)
         logged = self._logged.get((step.trace_id, step.span_id)) if step.kind is StepKind.LLM else None
         own = self._read.get(id(span)) or messages_of(span) if span else SpanMessages()
         return with_logged(own, logged)
 
+    def span_of(self, step: Step) -> Span | None:
+        """The span that a step was read from; None where it is not here, or a log record told of it."""
+        return self._spans.get((step.trace_id, step.span_id, step.started_ns))
+
 
 def llm_io_of(run: RunLog, messages: StepMessages) -> list[LlmIo]:
     """One LlmIo for each counted llm step, in order; a step without content of its own takes its other views'."""
+    return [io for _, io in io_of(run, messages, _LLM)]
+
+
+def io_of(run: RunLog, messages: StepMessages, kinds: frozenset[StepKind]) -> list[tuple[Step, LlmIo]]:
+    """The counted steps of some kinds, in order, each with its messages as `llm_io_of` gives them."""
     views: dict[str, list[Step]] = {}
     for step in run.steps:
         if step.duplicate_of:
             views.setdefault(step.duplicate_of, []).append(step)
-    counted = [s for s in run.steps if s.counted and s.kind is StepKind.LLM]
-    return [_io(s, [s, *views.get(s.span_id, ())], messages) for s in counted]
+    counted = [s for s in run.steps if s.counted and s.kind in kinds]
+    return [(s, _io(s, [s, *views.get(s.span_id, ())], messages)) for s in counted]
 
 
 def _io(step: Step, views: list[Step], messages: StepMessages) -> LlmIo:

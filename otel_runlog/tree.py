@@ -42,8 +42,11 @@ RUN_SCOPE = "otel_runlog"
 OWN_PREFIX, LABEL_PREFIX = "runlog.", "runlog.label."
 OTHER_TAGS = "tag.tags"
 """OpenInference's name for tags."""
-RUN_ATTRIBUTES = ("runlog.launch.id", "runlog.replay_of", "runlog.fork_of", "runlog.fork_at")
-"""What says how a run came to be: on its spans, else on the resource of a process that was started for the one run."""
+RUN_ATTRIBUTES = ("runlog.launch.id", "runlog.replay_of", "runlog.fork_of", "runlog.fork_at", "runlog.memory_ref")
+"""What says how a run came to be: on its spans, else on the resource of a process that was started for the one run.
+
+`runlog.memory_ref` is what the agent's memory was at the start, in the application's own words.
+"""
 PROCESS_ATTRIBUTES = ("service.name", "service.instance.id", "host.name", "process.pid")
 MODEL_KINDS = frozenset({StepKind.LLM, StepKind.EMBEDDING})
 CALL_KINDS = MODEL_KINDS | {StepKind.TOOL}

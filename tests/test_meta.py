@@ -34,6 +34,9 @@ PURE = (
         "conventions",
         "conversation",
         "capture",
+        "captures.building",
+        "captures._calls",
+        "captures._tools",
         "replaying.divergence",
         "testing",
     ),
@@ -46,9 +49,9 @@ LAYERS = (
     {"span", "conventions", "pricing"},
     {"apis"},
     {"tree", "parts", "resolve", "log_content", "log_calls", "logs", "drops", "scores", "duplicates"}
-    | {"partition", "counting", "steps", "agents", "llm_io", "runs", "fingerprint"}
-    | {"captures.building"},
+    | {"partition", "counting", "steps", "agents", "llm_io", "runs", "fingerprint"},
     {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy"},
+    {"captures.building", "captures._calls", "captures._tools"},
     {"replaying.matching", "replaying.llm_matching", "replaying.tool_matching", "replaying.outcomes"}
     | {"replaying.recording", "replaying.normalising", "replaying.ledger", "replaying.drift", "replaying.telling"}
     | {"replaying.in_process", "testing"},

@@ -8,7 +8,7 @@ it was seen. Thoughts are kept; ids are as they were written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from otel_runlog.conventions._content import MARKERS
@@ -272,8 +272,13 @@ def _grouped(role: Role, parts: Parts) -> tuple[Turn, ...]:
     return tuple([Turn(side, tuple(group)) for side, group in groupby(parts, lambda p: _side(p, role))])
 
 
-def request_of(io: LlmIo, step: Step) -> LlmRequest | None:
-    """What a step's model was asked; None where its telemetry carries no prompt, or only the end of one."""
+def request_of(
+    io: LlmIo, step: Step, read: Callable[[Sequence[Message]], tuple[Turn, ...]] = turns_of
+) -> LlmRequest | None:
+    """What a step's model was asked; None where its telemetry carries no prompt, or only the end of one.
+
+    `read` is `turns_of`, or one that remembers messages: each call of a run repeats all that was said before.
+    """
     params = _params(step.params)
     previous = params.pop(PREVIOUS_RESPONSE, None)
     remembered = previous if isinstance(previous, str) else None
@@ -281,10 +286,10 @@ def request_of(io: LlmIo, step: Step) -> LlmRequest | None:
     if step.kind is StepKind.EMBEDDING:
         inputs = inputs_of(io.input)
         return LlmRequest(operation="embedding", inputs=inputs, model=model, params=params) if inputs else None
-    asked = turns_of(io.input)
+    asked = read(io.input)
     if not asked or io.completeness is Content.NONE or (io.completeness is Content.ANSWER and not remembered):
         return None
-    turns = turns_of(io.system) + asked
+    turns = read(io.system) + asked
     return LlmRequest(turns=turns, model=model, params=params, tools=tools, previous_response_id=remembered)
 
 

@@ -18,6 +18,7 @@ from otel_runlog.capture import (
     CapturedLlm,
     CapturedTool,
     PriceTableRef,
+    RedactionPattern,
     RedactionRules,
     ToolSource,
 )
@@ -61,7 +62,9 @@ def two_calls() -> Capture:
     first = call(1, ASKED, answer=LlmAnswer(parts=CALLED.parts, finish_reason=FinishReason.TOOL_CALL))
     second = call(3, ASKED, CALLED, GOT, answer=LlmAnswer(parts=(TextPart("18C"),), usage=Usage(3, 4)))
     tool = CapturedTool(name="weather", arguments={"city": "Paris"}, result="18C", source=ToolSource.SPAN)
-    return capture(first, second, tool_io=(tool,), redaction=RedactionRules("1", (("key", "sk-[a-z]+"),)))
+    return capture(
+        first, second, tool_io=(tool,), redaction=RedactionRules("1", (RedactionPattern("key", "sk-[a-z]+"),))
+    )
 
 
 def document(of: Capture) -> dict[str, Any]:

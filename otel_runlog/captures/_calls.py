@@ -1,0 +1,200 @@
+"""The model calls of a run as a capture holds them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from otel_runlog.capture import CapturedLlm
+from otel_runlog.conventions._base import CUT_NOTE
+from otel_runlog.conventions._call_facts import error_status, previous_response, provider_version
+from otel_runlog.conventions._fields import PREVIOUS_RESPONSE
+from otel_runlog.conventions.turns import answer_of, definitions_of, request_of, turns_of
+from otel_runlog.conversation import (
+    CallError,
+    CallPart,
+    LlmAnswer,
+    LlmRequest,
+    Params,
+    ResultPart,
+    Role,
+    ToolDefinition,
+    Turn,
+)
+from otel_runlog.fingerprint import fingerprint_of, lane_of
+from otel_runlog.llm_io import StepMessages, io_of
+from otel_runlog.model import Attributes, Content, LlmIo, Message, RunLog, Step, StepKind, StepStatus
+from otel_runlog.tree import MODEL_KINDS
+
+BAD = frozenset({StepStatus.FAILED, StepStatus.CANCELLED})
+
+
+def calls_of(run: RunLog, messages: StepMessages) -> list[CapturedLlm]:
+    """One entry for each counted llm and embedding step, in order."""
+    reading = _Reading()
+    return [reading.call(step, io, _attributes(step, messages)) for step, io in io_of(run, messages, MODEL_KINDS)]
+
+
+def error_of(step: Step, attributes: Attributes) -> CallError | None:
+    """How a step failed; None where it did not."""
+    if step.status not in BAD:
+        return None
+    status = error_status(attributes, step.error_type, step.error_message)
+    return CallError(step.error_type, step.error_message, status)
+
+
+def _attributes(step: Step, messages: StepMessages) -> Attributes:
+    span = messages.span_of(step)
+    return span.attributes if span else {}
+
+
+class _Turns:
+    """Messages as turns, each message read once: a call repeats all that was said before."""
+
+    def __init__(self) -> None:
+        self._turns: dict[tuple[str, str], tuple[Turn, ...]] = {}
+        self._tools: dict[tuple[str, ...], tuple[ToolDefinition, ...] | None] = {}
+
+    def of(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
+        found: list[Turn] = []
+        for message in messages:
+            key = message.role, message.raw
+            turns = self._turns.get(key)
+            if turns is None:
+                turns = self._turns[key] = turns_of((message,))
+            found += turns
+        return tuple(found)
+
+    def definitions(self, messages: Sequence[Message]) -> tuple[ToolDefinition, ...] | None:
+        key = tuple([m.raw for m in messages])
+        if key not in self._tools:
+            self._tools[key] = definitions_of(messages)
+        return self._tools[key]
+
+
+class _Reading:
+    """Reads the calls of one run in order, for a call may go on from one before."""
+
+    def __init__(self) -> None:
+        self._turns = _Turns()
+        self._answered: dict[str, CapturedLlm] = {}
+        self._askers: dict[str, CapturedLlm] = {}
+        self._occurrences = Counter[str]()
+
+    def call(self, step: Step, io: LlmIo, attributes: Attributes) -> CapturedLlm:
+        """The next call."""
+        embeds = step.kind is StepKind.EMBEDDING
+        request = self._request(step, io, attributes)
+        answer = answer_of(io, step)
+        error = error_of(step, attributes)
+        fingerprint = fingerprint_of(request) if request else None
+        call = CapturedLlm(
+            step_index=step.step_index,
+            call_index=step.call_index or 0,
+            operation="embedding" if embeds else "chat",
+            fingerprint=fingerprint,
+            occurrence=self._occurrence(fingerprint),
+            lane=lane_of(request) if request else None,
+            request=request,
+            answer=answer,
+            error=error,
+            completeness=_completeness(step, io, request, answer, error),
+            response_id=step.response_id,
+            provider=step.provider,
+            model=step.request_model or step.model,
+            model_version=step.response_model,
+            provider_version=provider_version(attributes),
+            seed=_seed(step.params),
+            params=request.params if request else _params(step),
+        )
+        self._remember(call)
+        return call
+
+    def _occurrence(self, fingerprint: str | None) -> int:
+        if fingerprint is None:
+            return 1
+        self._occurrences[fingerprint] += 1
+        return self._occurrences[fingerprint]
+
+    def _remember(self, call: CapturedLlm) -> None:
+        if call.response_id:
+            self._answered[call.response_id] = call
+        for part in call.answer.tool_calls if call.answer else ():
+            if part.id:
+                self._askers[part.id] = call
+
+    def _request(self, step: Step, io: LlmIo, attributes: Attributes) -> LlmRequest | None:
+        if io.completeness is Content.ANSWER:  # its prompt may be the end of one, whose beginning is known here
+            io = msgspec.structs.replace(io, completeness=Content.TRUNCATED)
+        request = request_of(io, step, self._turns.of)
+        if request is None or request.operation == "embedding":
+            return request
+        tools = self._turns.definitions(io.tools)
+        previous = request.previous_response_id or previous_response(attributes)
+        request = msgspec.structs.replace(request, tools=tools, previous_response_id=previous)
+        return self._continued(request)
+
+    def _continued(self, request: LlmRequest) -> LlmRequest:
+        """A request with what its provider, or its span's emitter, left out because it came in a call before."""
+        if request.previous_response_id:
+            before = self._answered.get(request.previous_response_id)
+            return msgspec.structs.replace(request, previous=before.fingerprint if before else None)
+        before = next((c for p in _results_at_start(request) if (c := self._askers.get(p.id or ""))), None)
+        if before is None or before.request is None or before.answer is None:
+            return request
+        if (before.response_id or "").startswith(PREVIOUS_RESPONSE):
+            return msgspec.structs.replace(request, previous=before.fingerprint)
+        told = [t for t in request.turns if t.role is not Role.SYSTEM]
+        turns = (*before.request.turns, Turn(Role.ASSISTANT, before.answer.parts), *told)
+        return msgspec.structs.replace(request, turns=turns)
+
+
+def _results_at_start(request: LlmRequest) -> Iterator[ResultPart]:
+    """The results with which a conversation begins that began before."""
+    for turn in request.turns:
+        for part in turn.parts if turn.role is not Role.SYSTEM else ():
+            if not isinstance(part, ResultPart):
+                return
+            yield part
+
+
+def _params(step: Step) -> Params:
+    return {name: value for name, value in step.params.items() if not isinstance(value, bytes)}  # type: ignore[misc]
+
+
+def _seed(params: Attributes) -> int | None:
+    seed = params.get("seed")
+    return seed if isinstance(seed, int) and not isinstance(seed, bool) else None
+
+
+def _completeness(
+    step: Step, io: LlmIo, request: LlmRequest | None, answer: LlmAnswer | None, error: CallError | None
+) -> Content:
+    """How much of a call is here, for a replay: what the span says of itself, and what became of it."""
+    if request is None:
+        return (Content.TRUNCATED if _is_cut(step, io) else Content.ANSWER) if answer else Content.NONE
+    if answer is None and (error is None or step.status is StepStatus.CANCELLED):
+        return Content.TRUNCATED
+    if _begins_later(request):
+        return Content.TRUNCATED
+    if answer and (_is_cut(step, io) or any(_is_cut_short(call) for call in answer.tool_calls)):
+        return Content.TRUNCATED
+    return Content.TRUNCATED if CUT_NOTE in step.notes else Content.FULL
+
+
+def _is_cut(step: Step, io: LlmIo) -> bool:
+    return io.completeness is Content.TRUNCATED or CUT_NOTE in step.notes
+
+
+def _is_cut_short(call: CallPart) -> bool:
+    """Arguments that were JSON once; a tool that takes text has any other."""
+    return isinstance(call.arguments, str) and call.arguments[:1] in ("{", "[")
+
+
+def _begins_later(request: LlmRequest) -> bool:
+    """Whether the conversation began before, and nobody knows where."""
+    if request.previous_response_id and request.previous is None:
+        return True
+    return request.previous is None and next(_results_at_start(request), None) is not None

@@ -1,0 +1,54 @@
+"""What only a capture wants to know of a model call's span: the system that answered, how a provider refused it."""
+
+from __future__ import annotations
+
+import re
+
+from otel_runlog.conventions._attrs import mapping, text, whole
+from otel_runlog.conventions._fields import PREVIOUS_RESPONSE, http_status
+from otel_runlog.model import Attributes
+
+PROVIDER_VERSION = (
+    "openai.response.system_fingerprint",
+    "gen_ai.openai.response.system_fingerprint",
+    "gen_ai.openai.system_fingerprint",
+    "llm.openai.system_fingerprint",
+)
+"""OTel GenAI; Traceloop, now and before 0.41; LiteLLM."""
+ANSWERS = ("output.value",)
+"""Whole answers as JSON, which OpenInference keeps beside what it reads of them."""
+IN_ANSWER = "system_fingerprint"
+CONVERSATION = "gen_ai.conversation.id"
+MEANT_IN_TEXT = re.compile(r"\b(?:error code|status(?:_| )?code|HTTP)\D{0,4}([45]\d\d)\b|^([45]\d\d)\b", re.IGNORECASE)
+"""How errors of OpenAI's, Anthropic's and Google's clients, Pydantic AI's and httpx's say the status."""
+LEAST_ERROR, MOST_ERROR = 400, 599
+
+
+def provider_version(attributes: Attributes) -> str | None:
+    """The provider's own mark of the system that answered (OpenAI's `system_fingerprint`)."""
+    found = text(attributes, PROVIDER_VERSION)
+    for key in ANSWERS if found is None else ():
+        whole_answer = attributes.get(key)
+        if isinstance(whole_answer, str) and IN_ANSWER in whole_answer:
+            return text(mapping(whole_answer), (IN_ANSWER,))
+    return found
+
+
+def previous_response(attributes: Attributes) -> str | None:
+    """The id of the remembered answer that a call goes on from, where it stands in place of the conversation's.
+
+    agent_framework writes it there (facts/semconv, trap 9).
+    """
+    conversation = text(attributes, (CONVERSATION,))
+    return conversation if conversation and conversation.startswith(PREVIOUS_RESPONSE) else None
+
+
+def error_status(attributes: Attributes, error_type: str | None, message: str | None) -> int | None:
+    """The HTTP status by which a provider refused a call: an attribute, else an error type or message that says it."""
+    said = (http_status(attributes), whole((error_type or "").strip()), _status_in(message or ""))
+    return next((s for s in said if s is not None and LEAST_ERROR <= s <= MOST_ERROR), None)
+
+
+def _status_in(message: str) -> int | None:
+    found = MEANT_IN_TEXT.search(message)
+    return int(found[1] or found[2]) if found else None
