@@ -9,7 +9,7 @@ import msgspec
 
 from otel_runlog.capture import CapturedLlm
 from otel_runlog.conventions._base import CUT_NOTE
-from otel_runlog.conventions._call_facts import error_status, previous_response, provider_version
+from otel_runlog.conventions._call_facts import embedding_vectors, error_status, previous_response, provider_version
 from otel_runlog.conventions._fields import PREVIOUS_RESPONSE
 from otel_runlog.conventions.turns import answer_of, definitions_of, request_of, turns_of
 from otel_runlog.conversation import (
@@ -87,7 +87,7 @@ class _Reading:
         """The next call."""
         embeds = step.kind is StepKind.EMBEDDING
         request = self._request(step, io, attributes)
-        answer = answer_of(io, step)
+        answer = answer_of(io, step) or _vectors(step, request, attributes)
         error = error_of(step, attributes)
         fingerprint = fingerprint_of(request) if request else None
         call = CapturedLlm(
@@ -158,6 +158,15 @@ def _results_at_start(request: LlmRequest) -> Iterator[ResultPart]:
             if not isinstance(part, ResultPart):
                 return
             yield part
+
+
+def _vectors(step: Step, request: LlmRequest | None, attributes: Attributes) -> LlmAnswer | None:
+    """An embedding call's answer out of attributes that are no messages."""
+    if request is None or not request.inputs:
+        return None
+    vectors = embedding_vectors(attributes, len(request.inputs))
+    model = step.response_model or step.model
+    return LlmAnswer(response_id=step.response_id, model=model, usage=step.usage, vectors=vectors) if vectors else None
 
 
 def _params(step: Step) -> Params:

@@ -1,12 +1,14 @@
-"""What only a capture wants to know of a model call's span: the system that answered, how a provider refused it."""
+"""What only a capture wants to know of a model call's span: the system that answered, vectors, a refusal's status."""
 
 from __future__ import annotations
 
 import re
+from typing import TypeAlias
 
-from otel_runlog.conventions._attrs import mapping, text, whole
+from otel_runlog.conventions._attrs import items, mapping, parsed, path, text, whole
 from otel_runlog.conventions._fields import PREVIOUS_RESPONSE, http_status
-from otel_runlog.model import Attributes
+from otel_runlog.conventions._messages import unflatten
+from otel_runlog.model import Attributes, AttrValue
 
 PROVIDER_VERSION = (
     "openai.response.system_fingerprint",
@@ -22,6 +24,11 @@ CONVERSATION = "gen_ai.conversation.id"
 MEANT_IN_TEXT = re.compile(r"\b(?:error code|status(?:_| )?code|HTTP)\D{0,4}([45]\d\d)\b|^([45]\d\d)\b", re.IGNORECASE)
 """How errors of OpenAI's, Anthropic's and Google's clients, Pydantic AI's and httpx's say the status."""
 LEAST_ERROR, MOST_ERROR = 400, 599
+FLAT_EMBEDDINGS = "embedding.embeddings."
+"""OpenInference: `embedding.embeddings.N.embedding.vector`."""
+VECTORS, VECTOR = "ai.embeddings", "ai.embedding"
+"""AI SDK's embedMany and embed: JSON texts."""
+Vector: TypeAlias = tuple[float, ...]
 
 
 def provider_version(attributes: Attributes) -> str | None:
@@ -41,6 +48,20 @@ def previous_response(attributes: Attributes) -> str | None:
     """
     conversation = text(attributes, (CONVERSATION,))
     return conversation if conversation and conversation.startswith(PREVIOUS_RESPONSE) else None
+
+
+def embedding_vectors(attributes: Attributes, count: int) -> tuple[Vector, ...] | None:
+    """The vectors that an embedding call gave, one for each of `count` inputs; None where one is missing or is none."""
+    found = [path(e, "embedding", "vector") for e in unflatten(attributes, FLAT_EMBEDDINGS)]
+    found = found or items(attributes.get(VECTORS)) or [attributes.get(VECTOR)]
+    vectors = [v for value in found if (v := _vector(parsed(value)))]
+    return tuple(vectors) if len(vectors) == len(found) == count else None
+
+
+def _vector(value: AttrValue) -> Vector:
+    numbers = value if isinstance(value, list) else []
+    known = [float(n) for n in numbers if isinstance(n, int | float) and not isinstance(n, bool)]
+    return tuple(known) if len(known) == len(numbers) else ()
 
 
 def error_status(attributes: Attributes, error_type: str | None, message: str | None) -> int | None:
