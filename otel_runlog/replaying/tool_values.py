@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from otel_runlog.conversation import Json
+from otel_runlog.replaying.comparing import same
 from otel_runlog.replaying.tool_words import ToolQuestion
 
 _RECEIVERS: Final = ("self", "cls")
@@ -126,17 +127,6 @@ def _tried(make: Callable[[Json], Any], value: Json) -> Any:
         return make(value)
     except Exception:  # noqa: BLE001 - whatever a class says to data that is not its own
         return value
-
-
-def same(a: Json, b: Json) -> bool:
-    """Whether two values are the same JSON: 1 is 1.0, and True is not 1."""
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    return a == b
 
 
 def recorded_form(asked: ToolQuestion, recorded: Sequence[Json]) -> Json:

@@ -7,11 +7,16 @@ POST <OTEL_RUNLOG_REPLAY_URL>/tools/ran  ToolRan -> {}                 after it 
 from __future__ import annotations
 
 import enum
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from otel_runlog.conversation import CallError, Json
+from otel_runlog.conversation import CallError
+
+if TYPE_CHECKING:
+    from otel_runlog.conversation import Json
+else:
+    Json = Any  # msgspec decodes no type that holds itself
 
 TOOLS_PATH: Final = "/tools"
 RAN_PATH: Final = "/tools/ran"
