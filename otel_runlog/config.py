@@ -17,7 +17,7 @@ from __future__ import annotations
 import enum
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -228,6 +228,11 @@ class DestinationConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                 f"{self.label}: timeout_s must be above 0, enrich_wait_s 0 or more, both at most {LONGEST_S}, and "
                 "signals not empty"
             )
+
+
+def process_environment() -> MutableMapping[str, str]:
+    """The variables of this process, to be handed to who reads or sets them by other names than the above."""
+    return os.environ
 
 
 def replay_url(environ: Mapping[str, str] | None = None) -> str:
