@@ -38,6 +38,7 @@ PURE = (
         "captures._calls",
         "captures._tools",
         "replaying.divergence",
+        "replaying.requirements",
         "testing",
     ),
 )
@@ -54,7 +55,7 @@ LAYERS = (
     {"captures.building", "captures._calls", "captures._tools"},
     {"replaying.matching", "replaying.llm_matching", "replaying.tool_matching", "replaying.outcomes"}
     | {"replaying.recording", "replaying.normalising", "replaying.ledger", "replaying.drift", "replaying.telling"}
-    | {"replaying.in_process", "testing"},
+    | {"replaying.in_process", "replaying.requirements", "testing"},
     {"store"},
     {"captures"},
     {"links", "traces", "assemble", "loader", "ingest", "metrics", "reprice", "maintenance"},

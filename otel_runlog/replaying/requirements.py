@@ -1,0 +1,83 @@
+"""What a capture must hold to be replayed, and what would have recorded it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from otel_runlog.capture import Capture, CapturedLlm
+from otel_runlog.errors import CaptureMissingError, NoLlmCall
+from otel_runlog.replaying.divergence import ReplayMode
+
+_OTEL: Final = (
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY and "
+    "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental"
+)
+_OPENINFERENCE: Final = "no OPENINFERENCE_HIDE_* variable set"
+SETTINGS: Final = {
+    "otel_genai": _OTEL,
+    "openinference": _OPENINFERENCE,
+    "traceloop": "TRACELOOP_TRACE_CONTENT=true",
+    "anthropic_sdk": "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE=content",
+    "pydantic_ai": "InstrumentationSettings(include_content=True)",
+    "vercel_ai": "experimental_telemetry: {isEnabled: true, recordInputs: true, recordOutputs: true}",
+    "google_adk": "ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true",
+}
+"""What makes each convention's emitters record prompts and answers, as their documentation says."""
+_GENERAL: Final = "; ".join(
+    (
+        f"{_OTEL} (OpenTelemetry's instrumentations)",
+        f"{SETTINGS['traceloop']} (Traceloop)",
+        f"{_OPENINFERENCE} (OpenInference)",
+        f"{SETTINGS['anthropic_sdk']} (the Anthropic SDK)",
+    )
+)
+_SHOWN: Final = 8
+
+
+def check_replayable(
+    capture: Capture, *, mode: ReplayMode = ReplayMode.STRICT, key: Literal["fingerprint", "order"] = "fingerprint"
+) -> None:
+    """See whether a capture can be replayed at all, before anything is started.
+
+    A strict replay needs request and answer (or error) of every chat call. Captures without requests need soft mode or
+    key="order". Soft and live replays go as far as there is something to serve. Embeddings without vectors are refused
+    when they are asked for.
+
+    Raises:
+        NoLlmCall: it has no model call.
+        CaptureMissingError: content is lacking; the message says the setting that would have recorded it.
+    """
+    if not capture.llm_io:
+        raise NoLlmCall(f"run {capture.run_id} has no model call to replay")
+    chats = [call for call in capture.llm_io if call.operation == "chat"]
+    without_answer = [call for call in chats if call.answer is None and call.error is None]
+    without_request = [call for call in chats if call.request is None]
+    lacking = without_answer or without_request
+    if not lacking:
+        return
+    if mode is ReplayMode.STRICT and without_answer:
+        raise CaptureMissingError(_text(capture, chats, without_answer, "prompt and answer", ""))
+    if len(without_answer) == len(chats):
+        raise CaptureMissingError(_text(capture, chats, without_answer, "prompt and answer", ""))
+    if without_request and key != "order" and mode is not ReplayMode.SOFT:
+        way = " Without prompts it can be replayed with --mode soft, or in process with key='order'."
+        raise CaptureMissingError(_text(capture, chats, without_request, "prompt", way))
+
+
+def _text(capture: Capture, chats: Sequence[CapturedLlm], lacking: Sequence[CapturedLlm], what: str, way: str) -> str:
+    run_id = capture.run_id[:8]
+    indexes = ", ".join(str(call.call_index) for call in lacking[:_SHOWN]) + (", ..." if len(lacking) > _SHOWN else "")
+    which = "" if len(lacking) == len(chats) else f" (not: call {indexes})"
+    have = len(chats) - len(lacking)
+    return (
+        f"run {run_id} cannot be replayed: {len(chats)} model calls, {have} recorded with {what}{which}. "
+        f"To record it: {_setting(capture)}.{way}"
+    )
+
+
+def _setting(capture: Capture) -> str:
+    """The setting of the emitters that wrote the run's model calls; all that are known where none of these is."""
+    found = dict.fromkeys(SETTINGS.get(step.convention or "") for step in capture.run.steps if step.counted)
+    known = [text for text in found if text is not None]
+    return "; ".join(known) if known else _GENERAL
