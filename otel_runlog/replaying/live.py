@@ -1,0 +1,140 @@
+"""A live replay's way out: what was not recorded goes on to the provider it was meant for, and the answer comes back.
+
+The only code of a replay that connects to anything; strict and soft never import it. A request goes on as it came:
+body, query and headers, the caller's key among them, which is written nowhere. The answer is relayed whole, a stream
+too, once all of it is there. Proxies of the environment are not used.
+
+What cannot go on is refused with the reason, where it can be told before the provider is asked: the caller has no key,
+its request goes on from an answer that only this replay knows, or it sends a thought back whose signature was not
+recorded, and that the provider takes with its signature only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlencode
+
+import urllib3
+
+from otel_runlog.conversation import LlmRequest, ThinkingPart
+from otel_runlog.replaying.answering import Call, CannotGoOnError
+from otel_runlog.replaying.environment import DUMMY_KEY, ProviderDoor
+from otel_runlog.server.routes import Request, Response
+
+CONNECT_TIMEOUT_S: Final = 10.0
+READ_TIMEOUT_S: Final = 600.0
+"""What OpenAI's and Anthropic's SDKs wait for an answer."""
+MAX_ANSWER_BYTES: Final = 256 << 20
+KEY_HEADERS: Final = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
+KEY_IN_QUERY: Final = "key"
+_BAD_GATEWAY: Final = 502
+_NOT_SENT_ON: Final = frozenset(
+    {"host", "content-length", "content-encoding", "accept-encoding", "connection", "keep-alive", "transfer-encoding"}
+    | {"te", "trailer", "upgrade", "expect", "proxy-authorization", "proxy-connection"}
+)
+"""What is about one connection (RFC 9110, 7.6.1), or about a body as it came: it is decompressed."""
+_NOT_BROUGHT_BACK: Final = _NOT_SENT_ON | {"content-type", "date", "server", "set-cookie", "alt-svc"}
+
+
+class Forwarder:
+    """Sends requests on.
+
+    Args:
+        upstreams: the base URL of each door that leads somewhere, by its name.
+    """
+
+    def __init__(self, upstreams: Mapping[str, str]) -> None:
+        self._upstreams = dict(upstreams)
+        timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
+        self._pool = urllib3.PoolManager(num_pools=8, maxsize=64, retries=False, timeout=timeout)
+
+    def go_on(self, call: Call, own_ids: frozenset[str]) -> Response:
+        """What the provider answers to a model call; `own_ids` are ids of answers that only this replay knows.
+
+        Raises:
+            CannotGoOnError: it cannot take it, or does not answer.
+        """
+        check_may_go_on(call.door, call.request, call.asked.request, own_ids)
+        return self.forward(call.door, call.path, call.request)
+
+    def forward(self, door: ProviderDoor, path: str, request: Request) -> Response:
+        """What the provider answers to `request`, whose path below the door is `path`.
+
+        Raises:
+            CannotGoOnError: there is no provider to send it to, or it does not answer.
+        """
+        url = self._url(door, path)
+        query = request.query
+        headers = {name: value for name, value in request.headers.items() if name not in _NOT_SENT_ON}
+        headers["accept-encoding"] = "identity"
+        try:
+            got = self._pool.request(
+                request.method,
+                f"{url}?{urlencode(query)}" if query else url,
+                body=request.body or None,
+                headers=headers,
+                redirect=False,
+                preload_content=False,
+            )
+            body = got.read(MAX_ANSWER_BYTES + 1, decode_content=True)
+            got.release_conn()
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise CannotGoOnError(f"{url} does not answer: {type(error).__name__}", _BAD_GATEWAY) from error
+        if len(body) > MAX_ANSWER_BYTES:
+            raise CannotGoOnError(f"{url} answered more than {MAX_ANSWER_BYTES} bytes", _BAD_GATEWAY)
+        brought = tuple((k, v) for k, v in got.headers.items() if k.lower() not in _NOT_BROUGHT_BACK)
+        return Response(got.status, body, got.headers.get("content-type", "application/octet-stream"), brought)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._pool.clear()
+
+    def _url(self, door: ProviderDoor, path: str) -> str:
+        base = self._upstreams.get(door.name)
+        if base is None:
+            raise CannotGoOnError(
+                f"it is not known where requests to {door.name} go: set {' or '.join(_variables(door))} to it"
+            )
+        has_version = any(part.startswith("v1") for part in (*path.split("/")[:1], *base.split("/")[-1:]))
+        # Vercel's SDK expects the version in the base URL, Anthropic's adds it to the path.
+        middle = f"/{door.version}" if door.version and not has_version else ""
+        return f"{base}{middle}/{path}"
+
+
+def check_may_go_on(door: ProviderDoor, request: Request, asked: LlmRequest, own_ids: frozenset[str]) -> None:
+    """See whether the provider could take it.
+
+    Args:
+        door: where it came in.
+        request: as it came.
+        asked: what it asks.
+        own_ids: ids of answers that nobody but this replay knows.
+
+    Raises:
+        CannotGoOnError: it could not.
+    """
+    key = next((request.headers[name] for name in KEY_HEADERS if name in request.headers), None)
+    key = key or request.query.get(KEY_IN_QUERY)
+    if key is None or DUMMY_KEY in key:
+        names = " or ".join((*door.keys, *door.keys_if_set)) or "its key"
+        raise CannotGoOnError(f"this call was not recorded, and {door.name} needs a real key to answer it: set {names}")
+    if asked.previous_response_id in own_ids:
+        raise CannotGoOnError(
+            f"it goes on from {asked.previous_response_id}, an answer that this replay gave and the provider does not "
+            "know: send the whole conversation in place of previous_response_id"
+        )
+    if door.needs_signed_thoughts and _has_unsigned_thought(asked):
+        raise CannotGoOnError(
+            f"it sends a recorded thought back whose signature was not recorded, and {door.name} takes none without: "
+            "record with an instrumentation that keeps signatures (OpenInference), or without thinking"
+        )
+
+
+def _has_unsigned_thought(asked: LlmRequest) -> bool:
+    parts = (part for turn in asked.turns for part in turn.parts)
+    return any(isinstance(part, ThinkingPart) and not part.signature for part in parts)
+
+
+def _variables(door: ProviderDoor) -> tuple[str, ...]:
+    return (*door.variables, *door.variables_if_set)
