@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from otel_runlog.otlp.files import read_otlp
     from otel_runlog.pricing import PriceTable, Rates
     from otel_runlog.processor import RunLogSpanExporter, RunLogSpanProcessor
+    from otel_runlog.replaying.session import replay_session
     from otel_runlog.replaying.tools import replay_tool
     from otel_runlog.running import run
     from otel_runlog.runs import project, project_with_llm_io
@@ -65,6 +66,7 @@ _HOMES = {
     "project": "runs",
     "project_with_llm_io": "runs",
     "read_otlp": "otlp.files",
+    "replay_session": "replaying.session",
     "replay_tool": "replaying.tools",
     "request_fingerprint": "fingerprint",
     "run": "running",
@@ -96,6 +98,7 @@ __all__ = [
     "project",
     "project_with_llm_io",
     "read_otlp",
+    "replay_session",
     "replay_tool",
     "request_fingerprint",
     "run",

@@ -28,9 +28,13 @@ from otel_runlog.replaying.environment import Overlays, environment, upstreams
 from otel_runlog.replaying.exchanges import Exchange, Exchanges
 from otel_runlog.replaying.matching import Key, Matcher
 from otel_runlog.replaying.normalising import Normaliser
+from otel_runlog.replaying.patching import Patch
+from otel_runlog.replaying.policies import PoliciesLike, PolicyLike, ToolPolicies
 from otel_runlog.replaying.report import text_of
 from otel_runlog.replaying.requirements import check_replayable
 from otel_runlog.replaying.server import ReplayServer
+from otel_runlog.replaying.tool_door import ToolDoor, ToolExchange
+from otel_runlog.replaying.tools import Load
 
 if TYPE_CHECKING:
     from otel_runlog.replaying.live import Forwarder
@@ -50,6 +54,7 @@ class ReplaySession:
         mode: what a call gets that was not recorded. strict: an error that no client tries again. soft: the nearest
             recorded answer. live: it goes to the model, with the caller's own key, and is noted.
         key: `order` serves calls in their order, for captures without prompts.
+        tools: what each tool does (`policies_of`); recorded unless said.
         compare: drift (`model`, `tools`, `params`) that makes the replay diverged, not only equivalent.
         redact: what the recording was redacted with; None: by its own rules.
         ignore: regular expressions whose finds play no part, as a date in a prompt.
@@ -75,6 +80,7 @@ class ReplaySession:
         *,
         mode: ReplayMode | str = ReplayMode.STRICT,
         key: Key = "fingerprint",
+        tools: PoliciesLike = None,
         compare: Sequence[str] = (),
         redact: Redact | None = None,
         ignore: Sequence[str] = (),
@@ -89,6 +95,7 @@ class ReplaySession:
         self.replay_run_id = replay_run_id or uuid.uuid4().hex
         self.url = ""
         self._asked = Exchanges()
+        self._tools = ToolDoor(capture, self.matcher, policies=tools, mode=self.mode, number=self._asked.number)
         self._way_out = _way_out(self.mode, environ)
         prefix = f"/s/{uuid.uuid4().hex}"
         self._server = ReplayServer(
@@ -97,6 +104,7 @@ class ReplaySession:
             self._asked,
             models=_models(capture),
             forwards=self._way_out,
+            routes=self._tools.routes(prefix),
         )
 
     def start(self) -> Self:
@@ -109,7 +117,8 @@ class ReplaySession:
         return self
 
     def close(self) -> None:
-        """Answer what is under way, and end. Again is fine."""
+        """Answer what is under way, end, and take patches away. Again is fine."""
+        self._tools.close()
         self._server.stop()
         if self._way_out is not None:
             self._way_out.close()
@@ -126,6 +135,26 @@ class ReplaySession:
     def exchanges(self) -> tuple[Exchange, ...]:
         """What was asked of models and answered, in the order it was asked."""
         return self._asked.all
+
+    @property
+    def tool_exchanges(self) -> tuple[ToolExchange, ...]:
+        """The calls of tools that have a door, in the order they were asked."""
+        return self._tools.exchanges
+
+    @property
+    def policies(self) -> ToolPolicies:
+        """What each tool does."""
+        return self._tools.policies
+
+    def patch(
+        self, target: str, *, name: str | None = None, policy: PolicyLike | None = None, load: Load | None = None
+    ) -> Patch:
+        """Put a door before a function of this process, `"package.module:function"`, until the session is closed.
+
+        Raises:
+            ConfigError: there is no such function, or `policy` is none.
+        """
+        return self._tools.patch(target, name=name, policy=policy, load=load)
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """The whole environment for a program to be replayed, from the one that it would have had."""
@@ -157,6 +186,7 @@ def replay_session(
     source: Capture | str | PathLike[str],
     *,
     mode: ReplayMode | str = ReplayMode.STRICT,
+    tools: PoliciesLike = None,
     redact: Redact | None = None,
     compare: Sequence[str] = (),
     ignore: Sequence[str] = (),
@@ -172,6 +202,7 @@ def replay_session(
     Args:
         source: a capture, the path of a capture's file.
         mode: `strict`, `soft` or `live`.
+        tools: what each tool does (`policies_of`); recorded unless said.
         redact: what the recording was redacted with; None: by its own rules.
         compare: drift (`model`, `tools`, `params`) that makes the replay diverged, not only equivalent.
         ignore: regular expressions whose finds play no part, as a date in a prompt.
@@ -188,7 +219,7 @@ def replay_session(
     environ = process_environment()
     below = _OVERLAYS.below(environ)
     with ReplaySession(
-        capture, mode=mode, key=key, compare=compare, redact=redact, ignore=ignore, environ=below
+        capture, mode=mode, key=key, tools=tools, compare=compare, redact=redact, ignore=ignore, environ=below
     ) as session:
         over = session.environment(below) if set_environment else {}
         changes = {name: value for name, value in over.items() if below.get(name) != value}

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
@@ -13,6 +14,7 @@ from contextlib import AbstractContextManager, closing
 import pytest
 from replays import Client, answer, call, capture, request, said
 
+from otel_runlog.capture import CapturedTool, ToolSource
 from otel_runlog.conversation import CallError, LlmRequest, Role, TextPart, Turn
 from otel_runlog.errors import (
     CaptureMissingError,
@@ -348,3 +350,21 @@ def test_of_an_answer_that_was_not_recorded_a_soft_replay_says_so() -> None:
         reply = client.chat("two")
         assert reply.status == 400
         assert not session.report.same
+
+
+def weather(city: str) -> str:
+    raise AssertionError(f"{city}: it ran for real")
+
+
+def test_tools_with_a_door_give_what_they_gave_then() -> None:
+    then = CapturedTool(name="weather", call_index=2, arguments={"city": "Paris"}, result="18C", source=ToolSource.SPAN)
+    recorded = capture(call(1, request("one"), answer("1")), tool_io=(then,))
+    module = sys.modules[__name__]
+    with replay_session(recorded, tools={"clock": "static:12"}) as session:
+        session.patch(f"{__name__}:weather")
+        assert asked("one") == "1"
+        assert module.weather("Paris") == "18C"
+    assert [(e.number, e.name, e.result) for e in session.tool_exchanges] == [(2, "weather", "18C")]
+    assert session.policies.of("clock").value == 12
+    with pytest.raises(AssertionError, match="ran for real"):
+        module.weather("Paris")
