@@ -7,8 +7,9 @@
 The rules, each with what was measured that forces it (spans of 5 instrumentations against the wire of 4 APIs, JSON and
 streams; requests word for word were equal in 28 of 36 pairs, with rules c, b and a in 30, 32 and 36):
 
-a. Maximal runs of one side are one turn, their texts joined by a line break: Responses splits an assistant's turn into
-   several items, and Anthropic puts tool results into a user's message.
+a. Maximal runs of one side are one turn, a user's texts joined by a line break: Responses splits an assistant's turn
+   into several items, and Anthropic puts tool results into a user's message. An assistant's texts are joined without
+   one: chats of google-genai keep a streamed answer as its chunks, and a replay streams it in other ones.
 b. In an assistant's turn text comes first, then the calls in order: openai-v2 writes calls before text.
 c. A call's id is its number in the conversation, for ids are made anew by every provider and Traceloop writes `fc_1`
    where the result says `call_1`. A result belongs to the call whose id it names, else to the oldest one unanswered
@@ -108,7 +109,8 @@ def _turns(given: Sequence[Turn]) -> Iterator[Json]:
             results = [(numbers.of_result(p), _result(p.value)) for p in parts if isinstance(p, ResultPart)]
             yield {"tool": [[n, value] for n, value in sorted(results, key=_call_number)]}
             continue
-        turn: dict[str, Json] = {role.value: "\n".join([p.text for p in parts if isinstance(p, TextPart)])}
+        between = "" if role is Role.ASSISTANT else "\n"
+        turn: dict[str, Json] = {role.value: between.join([p.text for p in parts if isinstance(p, TextPart)])}
         if calls := [numbers.of_call(p) for p in parts if isinstance(p, CallPart)]:
             turn["calls"] = calls
         if media := [p for p in parts if isinstance(p, MediaPart)]:

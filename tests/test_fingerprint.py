@@ -81,6 +81,13 @@ def test_thoughts_models_and_parameters_play_no_part_and_pictures_do() -> None:
     assert len(pictures | {fingerprint_of(asked(said("user", "?")))}) == 3
 
 
+def test_an_answer_is_one_text_in_whatever_chunks_a_client_kept_it() -> None:
+    whole = asked(said("user", "Weather?"), said("assistant", "It is fine."), said("user", "And", "now?"))
+    chunks = asked(said("user", "Weather?"), said("assistant", "It is "), said("assistant", "fine."), whole.turns[2])
+    assert fingerprint_of(chunks) == fingerprint_of(whole)
+    assert fingerprint_of(asked(*whole.turns[:2], said("user", "Andnow?"))) != fingerprint_of(whole)
+
+
 @pytest.mark.parametrize(
     ("turn", "path", "recorded", "got", "cause"),
     [
