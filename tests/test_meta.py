@@ -37,6 +37,7 @@ PURE = (
         "captures.building",
         "captures._calls",
         "captures._tools",
+        "apis",
         "replaying.divergence",
         "replaying.requirements",
         "testing",

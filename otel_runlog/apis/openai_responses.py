@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeGuard
 
 from otel_runlog.apis import _gathering, _listing, _openai, _reading, _responses_events
 from otel_runlog.apis._asked import Asked, JsonObject, Recall, nothing_recalled
@@ -64,6 +64,7 @@ ECHOED: Final[JsonObject] = {
 INCOMPLETE: Final = {FinishReason.LENGTH: "max_output_tokens", FinishReason.CONTENT_FILTER: "content_filter"}
 ITEM_ID: Final = re.compile(r"(?:msg|fc|ctc|rs)_(.+)_(\d{1,6})")
 """The id of an item that was served: the answer's id and the part's position."""
+THOUGHT_ID: Final = "rs_"
 
 error = _openai.error
 model, models = _listing.openai_model, _listing.openai_models
@@ -110,25 +111,29 @@ def _input(body: JsonObject, recall: Recall) -> Iterator[Turn]:
         yield Turn(Role.USER, (TextPart(given),))
     elif isinstance(given, list):
         for item in given:
-            referred = _referred(item, recall)
-            yield from turn_of(item, "user") if referred is None else (referred,)
+            yield from _referred(item["id"], recall) if _is_reference(item) else turn_of(item, "user")
     elif given is not None:
         raise RequestError(f"{NAME}: `input` is {kind_of(given)}, not a text or a list")
 
 
-def _referred(item: Json, recall: Recall) -> Turn | None:
-    """The turn that an `item_reference` stands for (it may come without its type); None where it is no reference."""
-    if not isinstance(item, dict) or item.get("type", "item_reference") != "item_reference" or "role" in item:
-        return None
-    key = as_text(item.get("id")) or ""
+def _is_reference(item: Json) -> TypeGuard[dict[str, str]]:
+    """Whether an item only names one that was served; it may come without its type."""
+    if not isinstance(item, dict) or not isinstance(item.get("id"), str):
+        return False
+    return item.get("type") == "item_reference" or (item.keys() <= {"id", "type"} and item.get("type") is None)
+
+
+def _referred(key: str, recall: Recall) -> Iterator[Turn]:
+    """What an item that was served says; a thought that is not known is nothing, for thoughts play no part."""
     found = ITEM_ID.fullmatch(key)
     answer = recall(found[1]) if found else None
-    if answer is None or found is None or int(found[2]) >= len(answer.parts):
-        return Turn(Role.ASSISTANT, (TextPart(f"[item {key}]"),))
-    part = answer.parts[int(found[2])]
-    if isinstance(part, CallPart):
-        part = CallPart(part.name, part.arguments, call_id(part, "call", found[1], int(found[2])))
-    return Turn(Role.ASSISTANT, (part,))
+    if found and answer is not None and int(found[2]) < len(answer.parts):
+        part = answer.parts[int(found[2])]
+        if isinstance(part, CallPart):
+            part = CallPart(part.name, part.arguments, call_id(part, "call", found[1], int(found[2])))
+        yield Turn(Role.ASSISTANT, (part,))
+    elif not key.startswith(THOUGHT_ID):
+        yield Turn(Role.ASSISTANT, (TextPart(f"[item {key}]"),))
 
 
 def render(answer: LlmAnswer, asked: Asked, response_id: str) -> JsonObject:

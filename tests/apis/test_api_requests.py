@@ -303,6 +303,8 @@ def test_an_item_that_was_served_is_remembered_by_its_reference():
     )
     forgotten = api.parse("/v1/responses", {"input": references[:1]})
     assert forgotten.request.turns == (Turn(Role.ASSISTANT, (TextPart("[item msg_resp_a_1_0]"),)),)
+    thought = api.parse("/v1/responses", {"input": [{"type": "item_reference", "id": "rs_of_another_server"}]})
+    assert thought.request.turns == ()
 
 
 @pytest.mark.parametrize(
