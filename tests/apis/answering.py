@@ -38,9 +38,12 @@ def _handler(answers: Sequence[LlmAnswer | CallError], asked: list[apis.Asked]) 
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
+            content = self._content()
             api = apis.find(self.path)
-            assert api is not None, self.path
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if api is None:  # telemetry of the client's
+                self._send(200, "application/json", b"{}")
+                return
+            body = json.loads(content)
             asked.append(api.parse(self.path, body, recall=served.get))
             answer = answers[len(asked) - 1]
             if isinstance(answer, CallError):
@@ -55,6 +58,16 @@ def _handler(answers: Sequence[LlmAnswer | CallError], asked: list[apis.Asked]) 
                 self._send(200, "text/event-stream", b"".join(api.stream(answer, asked[-1], key)))
             else:
                 self._send(200, "application/json", apis.encoded(api.render(answer, asked[-1], key)))
+
+        def _content(self) -> bytes:
+            if (length := self.headers["Content-Length"]) is not None:
+                return self.rfile.read(int(length))
+            content = b""  # in chunks, each after its size, to an empty one
+            while size := int(self.rfile.readline(), 16):
+                content += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+            return content
 
         def _send(self, status: int, content_type: str, body: bytes) -> None:
             self.send_response(status)
