@@ -17,11 +17,11 @@ from otel_runlog.apis import Api, Asked, encoded, error_status
 from otel_runlog.capture import CapturedLlm
 from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest
 from otel_runlog.errors import ReplayError, RequestError
-from otel_runlog.fingerprint import fingerprint_of
 from otel_runlog.replaying.divergence import ReplayMode, Resolution, StepDivergence
 from otel_runlog.replaying.environment import ProviderDoor
 from otel_runlog.replaying.exchanges import Exchange, Exchanges, Unserved
 from otel_runlog.replaying.matching import Matcher, Missed, Served
+from otel_runlog.replaying.recording import key_or_none
 from otel_runlog.server.routes import Request, Response
 
 EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
@@ -101,7 +101,7 @@ class Answering:
         self._lock = threading.Lock()
         self._given: dict[str, LlmAnswer] = {}
         self._own_ids: set[str] = set()
-        self._failed_live: dict[str, Missed] = {}
+        self._failed_live: dict[str | None, Missed] = {}
 
     def answer(self, api: Api, door: ProviderDoor, path: str, request: Request) -> Response:
         """What a request for a model's answer gets."""
@@ -160,13 +160,13 @@ class Answering:
         try:
             response = self._way_out.go_on(call, frozenset(self._own_ids))
         except CannotGoOnError as cannot:
-            self._matcher.answered_live(missed, CallError(NOT_FORWARDED_TYPE, str(cannot)))
-            return _refused(call, str(cannot), None, NOT_FORWARDED_TYPE, cannot.status)
+            self._matcher.not_answered(missed, str(cannot))
+            return _refused(call, str(cannot), missed.divergence.call_index, NOT_FORWARDED_TYPE, cannot.status)
         read = call.api.read(response.status, response.content_type, response.body)
         self._matcher.answered_live(missed, read)
         if isinstance(read, CallError):
             with self._lock:
-                self._failed_live[fingerprint_of(call.asked.request)] = missed
+                self._failed_live[key_or_none(call.asked.request)] = missed
             return _Reply(response, Resolution.LIVE, error=read)
         return _Reply(response, Resolution.LIVE, read, response_id=read.response_id)
 
@@ -175,7 +175,7 @@ class Answering:
         if self._way_out is None:
             return None
         with self._lock:
-            return self._failed_live.pop(fingerprint_of(call.asked.request), None)
+            return self._failed_live.pop(key_or_none(call.asked.request), None)
 
     def _remember(self, response_id: str, recorded: CapturedLlm) -> None:
         assert recorded.answer is not None

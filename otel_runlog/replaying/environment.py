@@ -34,7 +34,7 @@ class ProviderDoor(msgspec.Struct, frozen=True, kw_only=True):
         name: its segment of the path.
         apis: what it speaks, by the names in apis/; its errors have the form of the first.
         upstream: the provider's own public address, for live mode; empty where there is no common one.
-        version: the segment that some clients put into their base URL and others add themselves.
+        version: where the base URL ends without one, the segment that some clients expect in it and others add.
         variables: base URLs that are always set, `variables_if_set` those that are replaced where they are set.
         ends_with: what the base URL ends in.
         keys: set to a dummy where none of them is set.
@@ -59,7 +59,6 @@ DOORS: Final = (
         name="openai",
         apis=("openai_chat", "openai_responses", "openai_embeddings"),
         upstream="https://api.openai.com/v1",
-        version="v1",
         variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),  # LlamaIndex reads the second alone
         ends_with="/v1",
         keys=("OPENAI_API_KEY",),

@@ -91,15 +91,16 @@ class Forwarder:
         self._pool.clear()
 
     def _url(self, door: ProviderDoor, path: str) -> str:
+        """Where a path below a door would have gone, had the base URL not been replaced by the door's."""
         base = self._upstreams.get(door.name)
         if base is None:
             raise CannotGoOnError(
                 f"it is not known where requests to {door.name} go: set {' or '.join(_variables(door))} to it"
             )
-        has_version = any(part.startswith("v1") for part in (*path.split("/")[:1], *base.split("/")[-1:]))
+        below = f"/{path}".removeprefix(door.ends_with)
+        has_version = any(part.startswith("v1") for part in (path.partition("/")[0], base.rpartition("/")[2]))
         # Vercel's SDK expects the version in the base URL, Anthropic's adds it to the path.
-        middle = f"/{door.version}" if door.version and not has_version else ""
-        return f"{base}{middle}/{path}"
+        return f"{base}/{door.version}{below}" if door.version and not has_version else base + below
 
 
 def check_may_go_on(door: ProviderDoor, request: Request, asked: LlmRequest, own_ids: frozenset[str]) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from otel_runlog.capture import CapturedLlm
 from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest
 from otel_runlog.fingerprint import lane_of
-from otel_runlog.replaying.divergence import ReplayMode, StepDivergence
+from otel_runlog.replaying.divergence import ReplayMode, Resolution, StepDivergence
 from otel_runlog.replaying.drift import drift_of, not_compared
 from otel_runlog.replaying.ledger import Ledger
 from otel_runlog.replaying.normalising import Normaliser
@@ -30,7 +30,7 @@ class _Miss(msgspec.Struct, kw_only=True):
 
     `nearest`: the recorded call most like it when it came. `settled`: its divergence can no longer change, whatever
     comes. `lacking`: it was found, and only its answer is not in the capture, which says
-    nothing against the program.
+    nothing against the program. `answered`: what came of it in live mode; `refused`: nothing, it could not be sent on.
     """
 
     asked: LlmRequest
@@ -41,6 +41,7 @@ class _Miss(msgspec.Struct, kw_only=True):
     settled: bool = False
     lacking: bool = False
     answered: str | None = None
+    refused: bool = False
 
 
 class LlmMatching:
@@ -67,7 +68,7 @@ class LlmMatching:
         self._lacking: set[int] = set()
         self.drift: list[StepDivergence] = []
         self.notes: dict[str, None] = {}
-        self.live = 0
+        self._live: set[int] = set()
 
     # -- while the program runs ---
 
@@ -82,12 +83,17 @@ class LlmMatching:
 
     def answered_live(self, number: int, answer: LlmAnswer | CallError) -> None:
         """Keep what the real model answered to the miss of this number."""
-        self.live += 1
+        self._live.add(number)
         miss = self._misses[number]
         nearest = None if miss.nearest is None else self._recording.calls[miss.nearest].answer
         miss.answered = _compared_live(nearest, answer)
         if isinstance(answer, LlmAnswer) and answer.response_id is not None:
             self._keys_of_ids[answer.response_id] = key_or_none(miss.asked)
+
+    def not_answered(self, number: int, why: str) -> None:
+        """Keep why the miss of this number did not go on to the real model."""
+        miss = self._misses[number]
+        miss.answered, miss.refused = why, True
 
     def _linked(self, asked: LlmRequest) -> LlmRequest:
         """The request with the call that it goes on from, where we served that one's answer."""
@@ -211,9 +217,14 @@ class LlmMatching:
                 else:
                     free.remove(place)
                     divergence = self._telling.changed(miss.asked, miss.lane, place)
-            found.append((miss.at, _with(divergence, miss.answered)))
+            found.append((miss.at, _with(divergence, miss)))
         missing = [self._telling.missing(number) for number in free]
         return Settled(tuple(found), tuple(missing))
+
+    @property
+    def live(self) -> int:
+        """Calls that the real model answered."""
+        return len(self._live)
 
     @property
     def served(self) -> int:
@@ -253,6 +264,8 @@ def _compared_live(recorded: LlmAnswer | None, answer: LlmAnswer | CallError) ->
     return "the model answered the same" if said_by(recorded) == said_by(answer) else "the model answered differently"
 
 
-def _with(divergence: StepDivergence, more: str | None) -> StepDivergence:
-    details = [text for text in (divergence.detail, more) if text]
-    return msgspec.structs.replace(divergence, detail="; ".join(details)) if details else divergence
+def _with(divergence: StepDivergence, miss: _Miss) -> StepDivergence:
+    """A divergence with what is known of its answer."""
+    details = "; ".join(filter(None, (divergence.detail, miss.answered))) or None
+    resolution = Resolution.REFUSED if miss.refused else divergence.resolution
+    return msgspec.structs.replace(divergence, detail=details, resolution=resolution)

@@ -85,6 +85,11 @@ class Matcher:
         with self._lock:
             self._calls.answered_live(missed.number, answer)
 
+    def not_answered(self, missed: Missed, why: str) -> None:
+        """Tell that a call that was not recorded could not go on to the real model."""
+        with self._lock:
+            self._calls.not_answered(missed.number, why)
+
     def tool_door(self, name: str) -> None:
         """Tell that calls of this tool are going to be asked for: recorded ones that never come are then missing."""
         with self._lock:
