@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from otel_runlog.otlp.files import read_otlp
     from otel_runlog.pricing import PriceTable, Rates
     from otel_runlog.processor import RunLogSpanExporter, RunLogSpanProcessor
+    from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, ReproVerdict, StepDivergence
+    from otel_runlog.replaying.doors import LlmClient, ToolInvoker
+    from otel_runlog.replaying.in_process import ReplayLlmClient, replay, replay_with_divergence
     from otel_runlog.replaying.session import replay_session
     from otel_runlog.replaying.tools import replay_tool
     from otel_runlog.running import run
@@ -42,8 +45,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Cost": "model",
+    "DivergenceReport": "replaying.divergence",
     "DuckDBRunLogStore": "store.duckdb_store",
     "InMemoryRunLogStore": "store.memory",
+    "LlmClient": "replaying.doors",
     "LlmIo": "model",
     "Loader": "loader",
     "LogRecord": "model",
@@ -51,6 +56,9 @@ _HOMES = {
     "PriceTable": "pricing",
     "Rates": "pricing",
     "RatesError": "errors",
+    "ReplayLlmClient": "replaying.in_process",
+    "ReplayMode": "replaying.divergence",
+    "ReproVerdict": "replaying.divergence",
     "RunLog": "model",
     "RunLogError": "errors",
     "RunLogQuery": "model",
@@ -60,22 +68,28 @@ _HOMES = {
     "RunStatus": "model",
     "Span": "model",
     "Step": "model",
+    "StepDivergence": "replaying.divergence",
     "StepKind": "model",
     "StepStatus": "model",
+    "ToolInvoker": "replaying.doors",
     "Usage": "model",
     "project": "runs",
     "project_with_llm_io": "runs",
     "read_otlp": "otlp.files",
+    "replay": "replaying.in_process",
     "replay_session": "replaying.session",
     "replay_tool": "replaying.tools",
+    "replay_with_divergence": "replaying.in_process",
     "request_fingerprint": "fingerprint",
     "run": "running",
 }
 
 __all__ = [
     "Cost",
+    "DivergenceReport",
     "DuckDBRunLogStore",
     "InMemoryRunLogStore",
+    "LlmClient",
     "LlmIo",
     "Loader",
     "LogRecord",
@@ -83,6 +97,9 @@ __all__ = [
     "PriceTable",
     "Rates",
     "RatesError",
+    "ReplayLlmClient",
+    "ReplayMode",
+    "ReproVerdict",
     "RunLog",
     "RunLogError",
     "RunLogQuery",
@@ -92,14 +109,18 @@ __all__ = [
     "RunStatus",
     "Span",
     "Step",
+    "StepDivergence",
     "StepKind",
     "StepStatus",
+    "ToolInvoker",
     "Usage",
     "project",
     "project_with_llm_io",
     "read_otlp",
+    "replay",
     "replay_session",
     "replay_tool",
+    "replay_with_divergence",
     "request_fingerprint",
     "run",
 ]

@@ -56,7 +56,8 @@ LAYERS = (
     {"captures.building", "captures._calls", "captures._tools"},
     {"replaying.matching", "replaying.llm_matching", "replaying.tool_matching", "replaying.outcomes"}
     | {"replaying.recording", "replaying.normalising", "replaying.ledger", "replaying.drift", "replaying.telling"}
-    | {"replaying.in_process", "replaying.requirements", "testing"},
+    | {"replaying.in_process", "replaying.asking_again", "replaying.answers", "replaying.doors"}
+    | {"replaying.requirements", "replaying.tool_values", "replaying.tool_words", "testing"},
     {"store"},
     {"captures"},
     {"links", "traces", "assemble", "loader", "ingest", "metrics", "reprice", "maintenance"},

@@ -9,6 +9,7 @@ import msgspec
 
 from otel_runlog.capture import CapturedTool
 from otel_runlog.conversation import CallError, Json
+from otel_runlog.replaying.answers import error_text
 from otel_runlog.replaying.comparing import first_difference
 from otel_runlog.replaying.divergence import Cause, DivergenceKind, ReplayMode, Resolution, StepDivergence
 from otel_runlog.replaying.ledger import Ledger
@@ -100,8 +101,8 @@ class ToolMatching:
         elif error is not None or tool.error is not None:
             if error is None or tool.error is None:
                 then, now = tool.error, error
-                recorded: Json = self._normaliser.recorded_value(tool.result) if then is None else _error_text(then)
-                got: Json = result if now is None else _error_text(now)
+                recorded: Json = self._normaliser.recorded_value(tool.result) if then is None else error_text(then)
+                got: Json = result if now is None else error_text(now)
                 self._result_changed(tool, "result" if now is None else "error", recorded, got)
         elif (found := first_difference(self._normaliser.recorded_value(tool.result), result)) is not None:
             self._result_changed(tool, _path("result", found.path), found.recorded, found.got)
@@ -261,7 +262,3 @@ class ToolMatching:
 
 def _path(side: str, path: str) -> str:
     return side + (path if not path or path.startswith("[") else f".{path}")
-
-
-def _error_text(error: CallError) -> str:
-    return ": ".join(text for text in (error.type, error.message) if text) or "an error"
