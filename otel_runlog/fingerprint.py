@@ -32,7 +32,6 @@ inputs: {"inputs": [...]}.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -49,6 +48,7 @@ DIGITS: Final = 32
 LANE_DIGITS: Final = 8
 MAX_DEPTH: Final = 100
 """Values nested deeper count as the JSON text of what is below."""
+MAX_INTEGER: Final = 2**63
 UNKNOWN_PREVIOUS: Final = "unknown"
 """`previous` of a request that goes on from an answer which nobody here gave."""
 
@@ -64,7 +64,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 def fingerprint_of(request: LlmRequest) -> str:
     """The fingerprint of a request: `f1:` and 32 hex digits."""
-    return f"{VERSION}:{_sha256(_text(canonical(request)))[:DIGITS]}"
+    return f"{VERSION}:{_sha256(_written(canonical(request)))[:DIGITS]}"
 
 
 def request_fingerprint(request: LlmRequest | Mapping[str, Json] | Sequence[Json]) -> str:
@@ -81,7 +81,7 @@ def request_fingerprint(request: LlmRequest | Mapping[str, Json] | Sequence[Json
 
 def lane_of(request: LlmRequest) -> str:
     """8 hex digits that the calls of one agent share: those of its instructions."""
-    return _sha256(request.system)[:LANE_DIGITS]
+    return _sha256(request.system.encode("utf-8", "backslashreplace"))[:LANE_DIGITS]
 
 
 def canonical(request: LlmRequest) -> Json:
@@ -94,12 +94,24 @@ def canonical(request: LlmRequest) -> Json:
     return found
 
 
-def _text(value: Json) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+def _written(value: Json) -> bytes:
+    """A canonical value as JSON: keys sorted, no spaces, UTF-8, a lone surrogate as its escape."""
+    try:
+        return msgspec.json.encode(value, order="deterministic")
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_escaped(value), order="deterministic")
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def _escaped(value: Json) -> Json:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {k.encode("utf-8", "backslashreplace").decode(): _escaped(v) for k, v in value.items()}
+    return [_escaped(v) for v in value] if isinstance(value, list) else value
+
+
+def _sha256(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
 
 
 def _turns(given: Sequence[Turn]) -> Iterator[Json]:
@@ -123,6 +135,7 @@ def _call_number(result: tuple[int | None, Json]) -> int:
 
 
 _Said = TextPart | CallPart | ResultPart | MediaPart
+_SAID = (TextPart, CallPart, ResultPart, MediaPart)
 
 
 def _runs(given: Sequence[Turn]) -> Iterator[tuple[Role, list[_Said]]]:
@@ -131,7 +144,7 @@ def _runs(given: Sequence[Turn]) -> Iterator[tuple[Role, list[_Said]]]:
     run: list[_Said] = []
     for turn in given:
         for part in turn.parts if turn.role is not Role.SYSTEM else ():
-            if not isinstance(part, TextPart | CallPart | ResultPart | MediaPart):
+            if not isinstance(part, _SAID):
                 continue
             own = _side(part, turn.role)
             if own is not side:
@@ -189,22 +202,33 @@ def _result(value: Json) -> Json:
 
 
 def _value(value: Json, depth: int = 0) -> Json:
-    """A value of arguments or a result with its numbers by value."""
-    if isinstance(value, float):
-        return _number(value)
-    if not isinstance(value, dict | list):
-        return value
-    if depth >= MAX_DEPTH:
-        return turns.text_of(value)
+    """A value of arguments or a result with its numbers by value. It sees every value there is, so it tells by type."""
     if isinstance(value, dict):
-        return {str(k): _value(v, depth + 1) for k, v in value.items()}
-    return [_value(v, depth + 1) for v in value]
+        if depth >= MAX_DEPTH:
+            return turns.text_of(value)
+        return {k: v if type(v) in _AS_IT_IS else _value(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list):
+        if depth >= MAX_DEPTH:
+            return turns.text_of(value)
+        return [v if type(v) in _AS_IT_IS else _value(v, depth + 1) for v in value]
+    return value if type(value) in _AS_IT_IS else _number(value)  # type: ignore[arg-type]
+
+
+_AS_IT_IS = frozenset({str, bool, type(None)})
 
 
 def _number(value: float) -> Json:
-    if not math.isfinite(value):
-        return str(value)
-    return int(value) if value.is_integer() else value
+    """A number as an integer of 64 bits where it is one, else as a float, else as text: one form for each value."""
+    if isinstance(value, float):
+        if value.is_integer():
+            return int(value) if abs(value) < MAX_INTEGER else value
+        return value if math.isfinite(value) else str(value)
+    if abs(value) < MAX_INTEGER:
+        return value
+    try:
+        return near if (near := float(value)) == value else str(value)
+    except (OverflowError, ValueError):  # ValueError: more digits than str() writes
+        return hex(value)
 
 
 def shared_turns(a: LlmRequest, b: LlmRequest) -> int:
@@ -232,7 +256,7 @@ def first_difference(recorded: LlmRequest, got: LlmRequest) -> Difference | None
 
 def _differences(path: str, old: Json, new: Json) -> Iterator[tuple[str, Json, Json]]:
     """The places where two values differ, in order, each as deep as both sides reach."""
-    if _text(old) == _text(new):
+    if _written(old) == _written(new):
         return
     if isinstance(old, dict) and isinstance(new, dict) and old.keys() & new.keys():
         for key in dict.fromkeys((*old, *new)):
@@ -247,7 +271,7 @@ def _differences(path: str, old: Json, new: Json) -> Iterator[tuple[str, Json, J
 
 def _turn_differences(path: str, old: Json, new: Json) -> Iterator[tuple[str, Json, Json]]:
     """`turns[2].tool[0]`, `turns[1].user`, `turns[3].assistant.calls[0].args.city`."""
-    if _text(old) == _text(new):
+    if _written(old) == _written(new):
         return
     sides = [next(iter(turn)) if isinstance(turn, dict) else None for turn in (old, new)]
     one, other = (turn if isinstance(turn, dict) else {} for turn in (old, new))

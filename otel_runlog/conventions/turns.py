@@ -160,6 +160,8 @@ def _inner(value: Object) -> Json:
 def _named(word: Json) -> Role | None:
     if not isinstance(word, str):
         return None
+    if (known := ROLES.get(word)) is not None:  # nearly always
+        return known
     name = word.lower()
     for ending in LANGCHAIN_ENDINGS:
         name = name.removesuffix(ending) or name
@@ -269,6 +271,8 @@ def _side(part: Part, role: Role) -> Role:
 
 def _grouped(role: Role, parts: Parts) -> tuple[Turn, ...]:
     """Parts as turns: results are a tool's and calls a model's, whoever's message they came in."""
+    if len(parts) == 1:
+        return (Turn(_side(parts[0], role), parts),)
     return tuple([Turn(side, tuple(group)) for side, group in groupby(parts, lambda p: _side(p, role))])
 
 
