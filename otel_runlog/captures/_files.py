@@ -36,7 +36,7 @@ def read_capture(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) ->
                 )
             data = file.read(max_bytes + 1)
     except (OSError, ValueError) as error:
-        raise CaptureError(f"{os.fspath(path)!r}: {_reason(error)}") from None
+        raise CaptureError(f"{os.fspath(path)}: {_reason(error)}") from None
     return loads(data, name=os.fspath(path), max_bytes=max_bytes)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otel_runlog.capture import (
@@ -235,6 +235,7 @@ CALLS = st.builds(
 TOOL_CALLS = st.builds(CapturedTool, name=TEXTS, arguments=JSON, result=JSON)
 
 
+@settings(max_examples=40)
 @given(st.lists(CALLS, max_size=4), st.lists(TOOL_CALLS, max_size=2), OPTIONAL)
 def test_every_capture_comes_back(calls: list[CapturedLlm], tools: list[CapturedTool], memory: str | None) -> None:
     one = capture(*calls, tool_io=tuple(tools), memory_ref=memory)
