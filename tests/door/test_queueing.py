@@ -8,9 +8,10 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanContext, Status, StatusCode
 
-from otel_runlog.door.queueing import SPAN_BYTES, STALLED_S, UNKNOWN_BYTES, VALUE_BYTES, SpanQueue, weigh
+from otel_runlog.door.queueing import STALLED_S, SpanQueue
 from otel_runlog.otlp.wire import Signal
 from otel_runlog.span_copy import CopiedSpan
+from otel_runlog.span_weight import SPAN_BYTES, UNKNOWN_BYTES, VALUE_BYTES, weigh
 
 ENDED = Signal.TRACES
 
