@@ -37,6 +37,7 @@ PURE = (
         "captures.building",
         "captures._calls",
         "captures._tools",
+        "captures._told",
         "apis",
         "replaying.divergence",
         "replaying.requirements",
@@ -52,8 +53,8 @@ LAYERS = (
     {"apis"},
     {"tree", "parts", "resolve", "log_content", "log_calls", "logs", "drops", "scores", "duplicates"}
     | {"partition", "counting", "steps", "agents", "llm_io", "runs", "fingerprint"},
-    {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy"},
-    {"captures.building", "captures._calls", "captures._tools"},
+    {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy", "span_weight"},
+    {"captures.building", "captures._calls", "captures._tools", "captures._told"},
     {"replaying.matching", "replaying.llm_matching", "replaying.tool_matching", "replaying.outcomes"}
     | {"replaying.recording", "replaying.normalising", "replaying.ledger", "replaying.drift", "replaying.telling"}
     | {"replaying.in_process", "replaying.asking_again", "replaying.answers", "replaying.doors"}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from otel_runlog.capture import CapturedLlm
+from otel_runlog.captures._told import NOTHING, Told, ToldLlm
 from otel_runlog.conventions._base import CUT_NOTE
 from otel_runlog.conventions._call_facts import embedding_vectors, error_status, previous_response, provider_version
 from otel_runlog.conventions._fields import PREVIOUS_RESPONSE
@@ -31,9 +32,9 @@ from otel_runlog.tree import MODEL_KINDS
 BAD = frozenset({StepStatus.FAILED, StepStatus.CANCELLED})
 
 
-def calls_of(run: RunLog, messages: StepMessages) -> list[CapturedLlm]:
+def calls_of(run: RunLog, messages: StepMessages, told: Told = NOTHING) -> list[CapturedLlm]:
     """One entry for each counted llm and embedding step, in order."""
-    reading = _Reading()
+    reading = _Reading(told)
     return [reading.call(step, io, _attributes(step, messages)) for step, io in io_of(run, messages, MODEL_KINDS)]
 
 
@@ -77,7 +78,8 @@ class _Turns:
 class _Reading:
     """Reads the calls of one run in order, for a call may go on from one before."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Told) -> None:
+        self._told = told
         self._turns = _Turns()
         self._answered: dict[str, CapturedLlm] = {}
         self._askers: dict[str, CapturedLlm] = {}
@@ -86,9 +88,13 @@ class _Reading:
     def call(self, step: Step, io: LlmIo, attributes: Attributes) -> CapturedLlm:
         """The next call."""
         embeds = step.kind is StepKind.EMBEDDING
-        request = self._request(step, io, attributes)
-        answer = answer_of(io, step) or _vectors(step, request, attributes)
-        error = error_of(step, attributes)
+        told = self._told.get((step.trace_id, step.span_id))
+        if isinstance(told, ToldLlm):
+            request, answer, error = told.request and self._after_previous(told.request), told.answer, told.error
+        else:
+            request = self._request(step, io, attributes)
+            answer = answer_of(io, step) or _vectors(step, request, attributes)
+            error = error_of(step, attributes)
         fingerprint = fingerprint_of(request) if request else None
         call = CapturedLlm(
             step_index=step.step_index,
@@ -139,8 +145,7 @@ class _Reading:
     def _continued(self, request: LlmRequest) -> LlmRequest:
         """A request with what its provider, or its span's emitter, left out because it came in a call before."""
         if request.previous_response_id:
-            before = self._answered.get(request.previous_response_id)
-            return msgspec.structs.replace(request, previous=before.fingerprint if before else None)
+            return self._after_previous(request)
         before = next((c for p in _results_at_start(request) if (c := self._askers.get(p.id or ""))), None)
         if before is None or before.request is None or before.answer is None:
             return request
@@ -149,6 +154,11 @@ class _Reading:
         told = [t for t in request.turns if t.role is not Role.SYSTEM]
         turns = (*before.request.turns, Turn(Role.ASSISTANT, before.answer.parts), *told)
         return msgspec.structs.replace(request, turns=turns)
+
+    def _after_previous(self, request: LlmRequest) -> LlmRequest:
+        """A request with the fingerprint of the call whose answer it says it goes on from."""
+        before = self._answered.get(request.previous_response_id or "")
+        return msgspec.structs.replace(request, previous=before.fingerprint) if before else request
 
 
 def _results_at_start(request: LlmRequest) -> Iterator[ResultPart]:

@@ -13,6 +13,7 @@ import msgspec
 
 from otel_runlog.capture import CapturedLlm, CapturedTool, ToolSource
 from otel_runlog.captures._calls import error_of
+from otel_runlog.captures._told import NOTHING, Told, ToldTool
 from otel_runlog.conventions.turns import arguments_of, result_of, text_of
 from otel_runlog.conversation import CallError, CallPart, ResultPart, Turn
 from otel_runlog.llm_io import StepMessages, io_of
@@ -39,10 +40,12 @@ class _Asked(msgspec.Struct, eq=False):
         return self.call_index < at and (self.told_in is None or at < self.told_in)
 
 
-def tools_of(run: RunLog, messages: StepMessages, calls: Sequence[CapturedLlm]) -> list[CapturedTool]:
+def tools_of(
+    run: RunLog, messages: StepMessages, calls: Sequence[CapturedLlm], by_hand: Told = NOTHING
+) -> list[CapturedTool]:
     """One entry for each counted tool step, and for each call without a step whose result is known, in order."""
     asked = _asked_in(calls)
-    told = [_tool(step, io, messages) for step, io in io_of(run, messages, _TOOL)]
+    told = [_tool(step, io, messages, by_hand) for step, io in io_of(run, messages, _TOOL)]
     askers = _askers(told, asked)
     tools = [_with_asked(tool, askers[i]) if i in askers else tool for i, tool in enumerate(told)]
     bare = [_with_asked(_bare(a), a) for a in asked if not a.taken and a.result is not None]
@@ -53,19 +56,31 @@ def _place(tool: CapturedTool) -> tuple[int, int]:
     return (tool.after_call or 0, 1) if tool.call_index is None else (tool.call_index, 0)
 
 
-def _tool(step: Step, io: LlmIo, messages: StepMessages) -> CapturedTool:
-    span = messages.span_of(step)
-    error = error_of(step, span.attributes if span else {})
-    told = bool(io.output) and error is None
+def _tool(step: Step, io: LlmIo, messages: StepMessages, by_hand: Told) -> CapturedTool:
+    said = by_hand.get((step.trace_id, step.span_id))
+    said = said if isinstance(said, ToldTool) else _carried(step, io, messages)
     return CapturedTool(
         name=step.tool_name or step.name,
         step_index=step.step_index,
         call_index=step.call_index,
         call_id=step.tool_call_id,
+        arguments=said.arguments,
+        result=said.result,
+        error=said.error,
+        source=ToolSource.SPAN if said.has_result or said.error else None,
+    )
+
+
+def _carried(step: Step, io: LlmIo, messages: StepMessages) -> ToldTool:
+    """What the step's span says."""
+    span = messages.span_of(step)
+    error = error_of(step, span.attributes if span else {})
+    has_result = bool(io.output) and error is None
+    return ToldTool(
         arguments=arguments_of(_said(io.input)) if io.input else None,
-        result=result_of(_said(io.output)) if told else None,
+        result=result_of(_said(io.output)) if has_result else None,
         error=error,
-        source=ToolSource.SPAN if told or error else None,
+        has_result=has_result,
     )
 
 

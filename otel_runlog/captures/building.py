@@ -8,6 +8,7 @@ from typing import Final
 
 from otel_runlog.capture import Capture, CapturedLlm, PriceTableRef, RedactionRules
 from otel_runlog.captures._calls import calls_of
+from otel_runlog.captures._told import NOTHING, Told
 from otel_runlog.captures._tools import tools_of
 from otel_runlog.llm_io import StepMessages
 from otel_runlog.model import Content, LogRecord, RunLog, Span, utc
@@ -29,6 +30,7 @@ def captures_of(
     prices: PriceTable | None = None,
     now: dt.datetime | None = None,
     captured_at: dt.datetime | None = None,
+    told: Told = NOTHING,
 ) -> list[Capture]:
     """A capture of each run in `spans`, oldest first; the arguments are those of `project`.
 
@@ -38,12 +40,13 @@ def captures_of(
         prices: the price table; default is genai-prices' data.
         now: with it, runs that were quiet for 15 minutes are `incomplete`; without it they stay `running`.
         captured_at: when the telemetry came in; None: when the run ended, for nothing else is known.
+        told: what the application said of some of the calls; it wins over what their spans carry.
     """
     records = [*logs, *getattr(spans, "logs", ())]
     distinct = {key_of(s): s for s in resolve(spans)}
     runs = project_nodes([node_of(s) for s in distinct.values()], prices, now=now, logs=records)
     messages = StepMessages(distinct, records)
-    return [capture_of(run, messages, captured_at=captured_at or _end(run)) for run, _ in runs]
+    return [capture_of(run, messages, captured_at=captured_at or _end(run), told=told) for run, _ in runs]
 
 
 def _end(run: RunLog) -> dt.datetime:
@@ -58,6 +61,7 @@ def capture_of(
     captured_at: dt.datetime,
     memory_ref: str | None = None,
     redaction: RedactionRules | None = None,
+    told: Told = NOTHING,
 ) -> Capture:
     """The capture of one run.
 
@@ -67,15 +71,16 @@ def capture_of(
         captured_at: when the newest of its telemetry came in, UTC.
         memory_ref: what the agent's memory was at the start; None: what a span of the run says (`runlog.memory_ref`).
         redaction: the rules by which the telemetry was redacted; None: what its resources say (`runlog.redaction`).
+        told: as for `captures_of`.
     """
-    calls = calls_of(run, messages)
+    calls = calls_of(run, messages, told)
     return Capture(
         run_id=run.run_id,
         captured_at=captured_at,
         completeness=completeness_of(calls),
         run=run,
         llm_io=tuple(calls),
-        tool_io=tuple(tools_of(run, messages, calls)),
+        tool_io=tuple(tools_of(run, messages, calls, told)),
         memory_ref=memory_ref or _memory_ref(run),
         price_table=_price_table(run),
         redaction=redaction or _redaction(run, messages),
