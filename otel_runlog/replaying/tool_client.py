@@ -14,7 +14,15 @@ from urllib.parse import urlsplit
 import msgspec
 
 from otel_runlog.errors import ReplayError
-from otel_runlog.replaying.tool_words import RAN_PATH, TOOLS_PATH, ToolQuestion, ToolRan, ToolReply
+from otel_runlog.replaying.tool_words import (
+    DOOR_PATH,
+    RAN_PATH,
+    TOOLS_PATH,
+    ToolDefined,
+    ToolQuestion,
+    ToolRan,
+    ToolReply,
+)
 
 TIMEOUT_S: Final = 60.0
 _HEADERS: Final = {"Content-Type": "application/json"}
@@ -43,7 +51,13 @@ def tell(url: str, ran: ToolRan) -> None:
     _post(url, RAN_PATH, ran)
 
 
-def _post(url: str, path: str, what: ToolQuestion | ToolRan) -> bytes:
+def tell_door(url: str, name: str) -> None:
+    """Say that the program has this tool. Where nothing answers the tool's first call will say so."""
+    with contextlib.suppress(ReplayError):
+        _post(url, DOOR_PATH, ToolDefined(name=name))
+
+
+def _post(url: str, path: str, what: ToolDefined | ToolQuestion | ToolRan) -> bytes:
     place = urlsplit(url)
     try:
         connection = HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT_S)

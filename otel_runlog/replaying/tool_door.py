@@ -18,7 +18,16 @@ from otel_runlog.replaying.outcomes import ToolMissed, ToolServed
 from otel_runlog.replaying.patching import Patch
 from otel_runlog.replaying.policies import PoliciesLike, PolicyKind, PolicyLike, policies_of
 from otel_runlog.replaying.tool_values import recorded_form
-from otel_runlog.replaying.tool_words import RAN_PATH, TOOLS_PATH, ToolOutcome, ToolQuestion, ToolRan, ToolReply
+from otel_runlog.replaying.tool_words import (
+    DOOR_PATH,
+    RAN_PATH,
+    TOOLS_PATH,
+    ToolDefined,
+    ToolOutcome,
+    ToolQuestion,
+    ToolRan,
+    ToolReply,
+)
 from otel_runlog.replaying.tools import Load
 from otel_runlog.server.answers import JSON_TYPE, Outcome, RefusedError
 from otel_runlog.server.routes import Request, Response, Route
@@ -112,6 +121,7 @@ class ToolDoor:
         """
         patch = Patch(target, name=name, load=load)
         self._patches.append(patch)
+        self._matcher.tool_door(patch.name)
         if policy is not None:
             self.policies = self.policies.replaced(patch.name, policy)
         return patch
@@ -124,10 +134,20 @@ class ToolDoor:
     def routes(self, prefix: str) -> tuple[Route, ...]:
         """What the door answers over HTTP below `prefix`, as `/s/{session}`."""
         types = frozenset({JSON_TYPE})
+        handlers = {TOOLS_PATH: self.handle_question, RAN_PATH: self.handle_ran, DOOR_PATH: self.handle_door}
         return tuple(
             Route(method="POST", path=prefix + path, handle=handle, content_types=types, max_body_bytes=MAX_BODY_BYTES)
-            for path, handle in ((TOOLS_PATH, self.handle_question), (RAN_PATH, self.handle_ran))
+            for path, handle in handlers.items()
         )
+
+    def handle_door(self, request: Request) -> Response:
+        """Take a ToolDefined.
+
+        Raises:
+            RefusedError: MALFORMED.
+        """
+        self._matcher.tool_door(_read(request, ToolDefined).name)
+        return Response(200, b"{}")
 
     def handle_question(self, request: Request) -> Response:
         """Answer a ToolQuestion by a ToolReply.

@@ -1,5 +1,6 @@
 """What a tool of a replayed program and the replay say to each other, as JSON over loopback. Pure.
 
+POST <OTEL_RUNLOG_REPLAY_URL>/tools/door ToolDefined -> {}             when the program defines a tool
 POST <OTEL_RUNLOG_REPLAY_URL>/tools      ToolQuestion -> ToolReply     before the tool would run
 POST <OTEL_RUNLOG_REPLAY_URL>/tools/ran  ToolRan -> {}                 after it ran for real
 """
@@ -20,6 +21,7 @@ else:
 
 TOOLS_PATH: Final = "/tools"
 RAN_PATH: Final = "/tools/ran"
+DOOR_PATH: Final = "/tools/door"
 
 
 class ToolOutcome(enum.StrEnum):
@@ -29,6 +31,12 @@ class ToolOutcome(enum.StrEnum):
     ERROR = "error"
     REAL = "real"
     FAIL = "fail"
+
+
+class ToolDefined(msgspec.Struct, frozen=True, kw_only=True):
+    """The program has a tool of this name, and asks before it runs."""
+
+    name: str
 
 
 class ToolQuestion(msgspec.Struct, frozen=True, kw_only=True):

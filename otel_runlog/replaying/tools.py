@@ -7,7 +7,8 @@ Outside a replay a decorated function is called as it is, after one look at the 
 and under `otel-runlog replay` it asks the replay what to do (OTEL_RUNLOG_REPLAY_URL says where), by its name and its
 arguments. Threads and child processes see the same environment, so they ask the same replay.
 
-Tools without a door run for real; the model call that they lead to is then compared all the same.
+A tool that is defined inside a replay says so, so that the replay knows which of the recorded calls it will be asked
+for. Tools without a door run for real; the model call that they lead to is then compared all the same.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 from otel_runlog.config import replay_url
 from otel_runlog.conversation import CallError, Json
 from otel_runlog.errors import ConfigError, ReplayedToolError, ReplayError, ReplayMismatch
-from otel_runlog.replaying.tool_client import ask, tell
+from otel_runlog.replaying.tool_client import ask, tell, tell_door
 from otel_runlog.replaying.tool_values import loader_of, question, to_json
 from otel_runlog.replaying.tool_words import ToolOutcome, ToolRan, ToolReply
 
@@ -74,6 +75,8 @@ def _door(function: Callable[_P, _R], name: str | None, load: Load | None) -> Ca
     called = name or _name_of(function)
     check_function(function, called)
     make = load or loader_of(function)
+    if url := replay_url():
+        tell_door(url, called)
     if inspect.iscoroutinefunction(function):
         return cast("Callable[_P, _R]", _async_door(function, called, make))
 
