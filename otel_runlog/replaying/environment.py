@@ -6,7 +6,8 @@ is known also where no API matches it, and a live replay knows where to send on 
 In strict and soft mode real keys of model providers are replaced, those of providers without a door too (OTHER_KEYS):
 a program that ignores the addresses then gets a refusal from the provider, and cannot spend money. Credentials of
 clouds (AWS, Google's application default) stay as they are: tools that run for real need them. Telemetry of the
-program's own, such as LangSmith's, goes where it went.
+program's own, such as LangSmith's, goes where it went, but for the OpenAI Agents SDK's: that sends all conversations
+to OpenAI with the key of the client, wherever the client's address leads, so it is off.
 """
 
 from __future__ import annotations
@@ -137,6 +138,7 @@ def environment(
             changed.update({name: DUMMY_KEY for name in (*door.keys, *door.keys_if_set) if env.get(name)})
     if mode is not ReplayMode.LIVE:
         changed.update({name: DUMMY_KEY for name in OTHER_KEYS if env.get(name)})
+        changed.setdefault("OPENAI_AGENTS_DISABLE_TRACING", "true")
     changed.update({name: _with_exceptions(env.get(name, "")) for name in ("NO_PROXY", "no_proxy")})
     own = {"runlog.replay_of": run_id, "runlog.run.id": replay_run_id}
     changed[RESOURCE_VARIABLE] = _with_attributes(env.get(RESOURCE_VARIABLE, ""), own)

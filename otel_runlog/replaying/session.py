@@ -226,7 +226,7 @@ def replay_session(
         _OVERLAYS.put(environ, changes)
         try:
             yield session
-        except BaseException as error:
+        except Exception as error:
             _note(session, error)
             raise
         finally:
@@ -242,7 +242,7 @@ def _loaded(source: str | PathLike[str]) -> Capture:
     return read_capture(Path(source))
 
 
-def _note(session: ReplaySession, error: BaseException) -> None:
+def _note(session: ReplaySession, error: Exception) -> None:
     """Say with an error of the program what had become of the replay."""
     report = session.report
     if report.verdict is ReproVerdict.DIVERGED:

@@ -30,6 +30,7 @@ def test_an_empty_environment_gets_addresses_and_dummy_keys() -> None:
         "OTEL_RESOURCE_ATTRIBUTES": "runlog.replay_of=run%2C1,runlog.run.id=r2",
         "OTEL_RUNLOG_REPLAY_URL": URL,
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "OPENAI_AGENTS_DISABLE_TRACING": "true",
     }
 
 
