@@ -24,15 +24,23 @@ Object = dict[str, Json]
 Parts = tuple[Part, ...]
 
 CALL_TYPES = frozenset(
-    {"tool_call", "tool_use", "function_call", "tool-call", "function", "custom_tool_call", "server_tool_use"}
-    | {"mcp_call", "mcp_tool_use", "local_shell_call", "computer_call", "server_tool_call", "non_standard_tool_call"}
+    {"tool_call", "tool_use", "function_call", "tool-call", "function", "custom_tool_call"}
+    | {"local_shell_call", "computer_call", "non_standard_tool_call"}
 )
-"""OTel GenAI and LangChain; Anthropic; Responses; AI SDK; Chat's entries of tool_calls; tools that a provider runs."""
+"""OTel GenAI and LangChain; Anthropic; Responses; AI SDK; Chat's entries of tool_calls."""
 RESULT_TYPES = frozenset(
     {"tool_call_response", "tool_result", "tool-result", "function_call_output", "custom_tool_call_output"}
-    | {"mcp_tool_result", "local_shell_call_output", "computer_call_output", "server_tool_call_response"}
-    | {"web_search_tool_result", "code_execution_tool_result"}
+    | {"local_shell_call_output", "computer_call_output"}
 )
+PROVIDERS_OWN = frozenset(
+    {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result"}
+    | {"bash_code_execution_tool_result", "text_editor_code_execution_tool_result", "tool_search_tool_result"}
+    | {"mcp_tool_use", "mcp_tool_result", "server_tool_call", "server_tool_call_response"}
+    | {"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call"}
+    | {"mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "tool_search_call", "tool_search_output"}
+)
+"""Tools that a provider runs itself, of Anthropic, OTel GenAI and Responses: nothing that the program is asked to do,
+and nothing that can be served again."""
 THINKING_TYPES = frozenset({"reasoning", "thinking", "redacted_thinking"})
 MEDIA_TYPES = frozenset(
     {"blob", "uri", "file", "image", "audio", "video", "document", "media", "binary", "image_url", "input_image"}
@@ -40,7 +48,7 @@ MEDIA_TYPES = frozenset(
 )
 REFERENCE = "item_reference"
 """Responses: an item that the provider remembers by its id; who knows the items puts them in its place first."""
-CALLS_AROUND = ("toolUse", "functionCall", "function_call", "tool_call", "server_tool_call")
+CALLS_AROUND = ("toolUse", "functionCall", "function_call", "tool_call")
 RESULTS_AROUND = ("toolResult", "functionResponse", "function_response", "tool_call_result")
 THINKING_AROUND = ("reasoningContent", "reasoningText", "reasoning", "thinking")
 NAME_KEYS = ("name", "toolName", "tool_name")
@@ -144,7 +152,7 @@ def _media(part: Object) -> Parts:
     return (found,) if found else ()
 
 
-def _reference(_part: Object) -> Parts:
+def _nothing(_part: Object) -> Parts:
     return ()
 
 
@@ -164,7 +172,7 @@ _BY_TYPE: tuple[tuple[frozenset[str], _Read], ...] = (
     (RESULT_TYPES, _result),
     (THINKING_TYPES, _thinking),
     (MEDIA_TYPES, _media),
-    (frozenset({REFERENCE}), _reference),
+    (PROVIDERS_OWN | {REFERENCE}, _nothing),
 )
 _BY_KEY: tuple[tuple[tuple[str, ...], _Read], ...] = (
     (CALLS_AROUND, call_of),

@@ -307,6 +307,24 @@ def test_an_item_that_was_served_is_remembered_by_its_reference():
     assert thought.request.turns == ()
 
 
+def test_what_a_provider_ran_itself_is_no_call_of_the_programs():
+    """An answer that is served has none of it, and so has the history that comes back."""
+    searched = [
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"type": "web_search_result", "url": "u"}]},
+        {"type": "text", "text": "Found."},
+    ]
+    found = (Turn(Role.ASSISTANT, (TextPart("Found."),)),)
+    body = {"messages": [{"role": "assistant", "content": searched}]}
+    assert parsed("anthropic_messages", body).request.turns == found
+    items = [
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "x"}},
+        {"type": "mcp_call", "id": "mcp_1", "name": "lookup", "arguments": "{}", "output": "y", "server_label": "z"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Found."}]},
+    ]
+    assert parsed("openai_responses", {"input": items}).request.turns == found
+
+
 @pytest.mark.parametrize(
     ("name", "body", "reason"),
     [
