@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Mapping
 from typing import Final, cast
 
 from otel_runlog.apis._asked import JsonObject
 from otel_runlog.conventions._attrs import dump
-from otel_runlog.conversation import CallPart, Json, LlmAnswer, Params, ThinkingPart
+from otel_runlog.conventions.turns import turn_of
+from otel_runlog.conversation import CallPart, Json, LlmAnswer, Params, Part, ThinkingPart, Turn
 from otel_runlog.errors import RequestError
 from otel_runlog.model import AttrValue
 
@@ -16,6 +18,8 @@ CREATED: Final = 0
 """When an answer was made, in Unix seconds: the same answer is the same bytes at any time."""
 DONE: Final = b"data: [DONE]\n\n"
 ID_DIGITS: Final = 12
+UNSIGNED: Final = base64.b64encode(b"otel-runlog: no signature was recorded").decode()
+"""In place of a signature that nobody recorded: clients send a thought without one back as text."""
 
 
 def bare(path: str) -> str:
@@ -48,6 +52,15 @@ def call_id(call: CallPart, prefix: str, response_id: str, position: int) -> str
 def thoughts(answer: LlmAnswer) -> str:
     """What the model thought aloud, in one piece."""
     return "".join(part.text for part in answer.parts if isinstance(part, ThinkingPart))
+
+
+def turns_in(message: Json, default_role: str) -> tuple[Turn, ...]:
+    """The turns of a message or item. A signature that stood for one that nobody recorded is none."""
+    return tuple(Turn(turn.role, tuple(map(_signed, turn.parts))) for turn in turn_of(message, default_role))
+
+
+def _signed(part: Part) -> Part:
+    return ThinkingPart(part.text) if isinstance(part, ThinkingPart) and part.signature == UNSIGNED else part
 
 
 def pick(source: JsonObject, *names: str) -> Json:

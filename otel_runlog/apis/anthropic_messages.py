@@ -8,6 +8,7 @@ from typing import Final
 from otel_runlog.apis import _gathering, _listing, _reading
 from otel_runlog.apis._asked import Asked, JsonObject, Recall, nothing_recalled
 from otel_runlog.apis._wire import (
+    UNSIGNED,
     as_object,
     as_text,
     bare,
@@ -18,8 +19,8 @@ from otel_runlog.apis._wire import (
     objects,
     params_of,
     request_body,
+    turns_in,
 )
-from otel_runlog.conventions.turns import turn_of
 from otel_runlog.conversation import (
     CallError,
     CallPart,
@@ -83,9 +84,9 @@ def parse(path: str, body: Json, recall: Recall = nothing_recalled) -> Asked:  #
     """Read a request."""
     sent = request_body(body, NAME)
     system = sent.get("system")
-    turns: tuple[Turn, ...] = turn_of({"role": "system", "content": system}, "system") if system else ()
+    turns: tuple[Turn, ...] = turns_in({"role": "system", "content": system}, "system") if system else ()
     for message in messages_in(sent, "messages", NAME):
-        turns += turn_of(message, "user")
+        turns += turns_in(message, "user")
     params = params_of(sent, PARAMS)
     if (effort := as_object(sent.get("output_config")).get("effort")) is not None:
         params["reasoning_effort"] = effort
@@ -165,7 +166,7 @@ def _block(part: Part, response_id: str, position: int) -> JsonObject | None:
                 "input": given,
             }
         case ThinkingPart(text, signature):
-            return {"type": "thinking", "thinking": text, "signature": signature or ""}
+            return {"type": "thinking", "thinking": text, "signature": signature or UNSIGNED}
         case _:
             return None
 

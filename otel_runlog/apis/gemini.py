@@ -14,8 +14,18 @@ from urllib.parse import unquote
 
 from otel_runlog.apis import _gathering, _listing, _reading
 from otel_runlog.apis._asked import Asked, JsonObject, Recall, nothing_recalled
-from otel_runlog.apis._wire import as_object, as_text, bare, event, kind_of, objects, params_of, pick, request_body
-from otel_runlog.conventions.turns import turn_of
+from otel_runlog.apis._wire import (
+    as_object,
+    as_text,
+    bare,
+    event,
+    kind_of,
+    objects,
+    params_of,
+    pick,
+    request_body,
+    turns_in,
+)
 from otel_runlog.conversation import (
     CallError,
     CallPart,
@@ -127,7 +137,7 @@ def _turns(content: Json, role: str) -> tuple[Turn, ...]:
     if not isinstance(content, dict) or "parts" not in content:
         content = {"parts": [{"text": content} if isinstance(content, str) else content]}
     told = role if role == "system" else content.get("role") or role
-    return turn_of({**content, "role": told}, role)
+    return turns_in({**content, "role": told}, role)
 
 
 def _tools(body: JsonObject) -> Iterator[ToolDefinition]:

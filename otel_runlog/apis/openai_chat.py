@@ -24,8 +24,8 @@ from otel_runlog.apis._wire import (
     params_of,
     request_body,
     thoughts,
+    turns_in,
 )
-from otel_runlog.conventions.turns import turn_of
 from otel_runlog.conversation import CallError, CallPart, FinishReason, Json, LlmAnswer, LlmRequest, ToolDefinition
 from otel_runlog.model import Usage
 
@@ -56,7 +56,7 @@ def claims(body: JsonObject) -> bool:
 def parse(path: str, body: Json, recall: Recall = nothing_recalled) -> Asked:  # noqa: ARG001 - it repeats all it needs
     """Read a request."""
     sent = request_body(body, NAME)
-    turns = tuple(turn for message in messages_in(sent, "messages", NAME) for turn in turn_of(message, "user"))
+    turns = tuple(turn for message in messages_in(sent, "messages", NAME) for turn in turns_in(message, "user"))
     params = params_of(sent, _openai.PARAMS)
     if kind := _openai.output_type(sent.get("response_format")):
         params["output_type"] = kind

@@ -13,6 +13,7 @@ from otel_runlog.apis import _gathering, _listing, _openai, _reading, _responses
 from otel_runlog.apis._asked import Asked, JsonObject, Recall, nothing_recalled
 from otel_runlog.apis._wire import (
     CREATED,
+    UNSIGNED,
     as_object,
     as_text,
     bare,
@@ -23,8 +24,8 @@ from otel_runlog.apis._wire import (
     objects,
     params_of,
     request_body,
+    turns_in,
 )
-from otel_runlog.conventions.turns import turn_of
 from otel_runlog.conversation import (
     CallError,
     CallPart,
@@ -101,8 +102,8 @@ def parse(path: str, body: Json, recall: Recall = nothing_recalled) -> Asked:
 def _instructions(body: JsonObject) -> tuple[Turn, ...]:
     told = body.get("instructions")
     if isinstance(told, list):
-        return tuple(turn for item in told for turn in turn_of(item, "system"))
-    return turn_of({"role": "system", "content": told}, "system") if told else ()
+        return tuple(turn for item in told for turn in turns_in(item, "system"))
+    return turns_in({"role": "system", "content": told}, "system") if told else ()
 
 
 def _input(body: JsonObject, recall: Recall) -> Iterator[Turn]:
@@ -111,7 +112,7 @@ def _input(body: JsonObject, recall: Recall) -> Iterator[Turn]:
         yield Turn(Role.USER, (TextPart(given),))
     elif isinstance(given, list):
         for item in given:
-            yield from _referred(item["id"], recall) if _is_reference(item) else turn_of(item, "user")
+            yield from _referred(item["id"], recall) if _is_reference(item) else turns_in(item, "user")
     elif given is not None:
         raise RequestError(f"{NAME}: `input` is {kind_of(given)}, not a text or a list")
 
@@ -173,6 +174,8 @@ def _items(answer: LlmAnswer, asked: Asked, response_id: str) -> Iterator[JsonOb
     custom = {tool.get("name") for tool in objects(asked.body.get("tools")) if tool.get("type") == "custom"}
     for position, part in enumerate(answer.parts):
         item = _item(part, f"{response_id}_{position}", response_id, position)
+        if item is not None and item.get("encrypted_content", "") is None and _wants_signatures(asked):
+            item["encrypted_content"] = UNSIGNED
         if item is not None and item.get("name") in custom:
             item = _custom(item)
         if item is not None:
@@ -195,6 +198,11 @@ def _item(part: Part, tail: str, response_id: str, position: int) -> JsonObject 
             return {"id": f"rs_{tail}", "type": "reasoning", "summary": summary, "encrypted_content": signature}
         case _:
             return None
+
+
+def _wants_signatures(asked: Asked) -> bool:
+    include = asked.body.get("include")
+    return isinstance(include, list) and "reasoning.encrypted_content" in include
 
 
 def _custom(item: JsonObject) -> JsonObject:

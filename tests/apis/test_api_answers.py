@@ -387,6 +387,23 @@ def test_half_a_surrogate_pair_in_a_text_breaks_no_stream():
         assert as_events(events_of(streamed(name, answer))).text == "a\ud83d"
 
 
+def test_a_thought_without_signature_gets_one_where_clients_need_it_and_it_is_none_when_it_comes_back():
+    thought = LlmAnswer(parts=(ThinkingPart("Hm."), TextPart("a")))
+    [block, _] = rendered("anthropic_messages", thought)["content"]
+    assert base64.b64decode(block["signature"]) == b"otel-runlog: no signature was recorded"
+    _, asked = asked_of("anthropic_messages", messages=[{"role": "assistant", "content": [block]}])
+    assert asked.request.turns == (Turn(Role.ASSISTANT, (ThinkingPart("Hm."),)),)
+    include = ["reasoning.encrypted_content"]
+    [item, _] = rendered("openai_responses", thought, include=include)["output"]
+    assert item["encrypted_content"] == block["signature"]
+    _, asked = asked_of("openai_responses", input=[item])
+    assert asked.request.turns == (Turn(Role.ASSISTANT, (ThinkingPart("Hm."),)),)
+    [item, _] = rendered("openai_responses", thought)["output"]
+    assert item["encrypted_content"] is None
+    [item, *_] = rendered("openai_responses", ANSWER, include=include)["output"]
+    assert item["encrypted_content"] == "c2lnbmVk"
+
+
 VECTORS = LlmAnswer(vectors=((0.5, -1.0), (0.25, 2.0)), model="e-1", usage=Usage(input_tokens=7))
 
 
