@@ -33,7 +33,7 @@ class CompactReport(msgspec.Struct):
     Attributes:
         versions: versions of runs that no longer counted, and are gone.
         steps: their steps.
-        folded: rows of books, positions and aliases that others say as well.
+        folded: rows of books, positions and aliases that others say as well, and captures that were kept again since.
         bytes_before: the file and its write-ahead log before.
         bytes_after: the same after.
         bytes_free: what is free inside the file, and is used again before it grows: DuckDB cuts a file at its end only.
@@ -87,7 +87,7 @@ def compact(
             taken = store.compact()
             if not taken.marks:
                 there = {segment.name for segment in segments(journal_folder(file))}
-                report.folded = store.fold() + store.forget_segments(there)
+                report.folded = store.fold() + store.forget_segments(there) + store.drop_old_captures()
                 report.bytes_free = store.free_bytes()
         report.versions += taken.versions
         report.steps += taken.steps
@@ -111,7 +111,8 @@ def gc(
     """Remove runs of which the last sign is older, with all that belongs to them: spans, records, messages, scores.
 
     A run that shares a trace with a younger one stays. Old traces without a run go too. What was ingested and is gone
-    is not loaded again when the same file is given again.
+    is not loaded again when the same file is given again. Captures stay, and replay without the spans: they are kept on
+    purpose, and go by `gc_captures`.
 
     Args:
         db: the store.

@@ -110,6 +110,62 @@ class CallSearch(msgspec.Struct, frozen=True):
     lone: bool
 
 
+class KeptCapture(msgspec.Struct):
+    """A capture as it is kept: `capture` is the document, the rest stands in it too or says how it is kept.
+
+    The fields are the columns of `stored_captures`.
+    """
+
+    run_id: str
+    version: int
+    captured_ns: int
+    kept_ns: int
+    schema: str
+    completeness: str
+    llm_calls: int
+    tool_calls: int
+    bytes: int
+    pinned: bool
+    model_version: str | None
+    seed: int | None
+    memory_ref: str | None
+    price_table: str | None
+    price_version: str | None
+    capture: str
+
+
+class CapturedRefs(msgspec.Struct):
+    """Which messages and tools a captured model call was sent: places in the document's `contents`, from 1.
+
+    `position` counts the entries of llm_io from 1. None: not known. The fields are the columns of `captured_refs`.
+    """
+
+    run_id: str
+    version: int
+    position: int
+    turns: list[int] | None
+    tools: list[int] | None
+
+
+class KeptDivergence(msgspec.Struct):
+    """One difference of a replay. `recorded` and `got` are JSON. The fields are the columns of `stored_divergences`."""
+
+    replay_run_id: str
+    version: int
+    position: int
+    run_id: str
+    call_index: int | None
+    kind: str
+    path: str
+    recorded: str | None
+    got: str | None
+    resolution: str
+    nearest: int | None
+    lane: str | None
+    cause: str | None
+    detail: str | None
+
+
 class Batch(msgspec.Struct, kw_only=True):
     """What one load turn adds.
 
@@ -130,6 +186,13 @@ class Batch(msgspec.Struct, kw_only=True):
         outdone: (trace_id, span_id, digest) of versions of spans that lost a conflict.
         books: What became of the spans received.
         positions: How far each source is loaded with this batch.
+        foreign_traces: (trace_id, first start, last start) of runs that are kept without their spans: these may come
+            later, and belong to them.
+        captures: Captures that are kept.
+        captured_refs: What their model calls were sent.
+        superseded_captures: (run_id, version) of captures that no longer count.
+        divergences: Where replays differ from what was recorded.
+        superseded_divergences: (replay_run_id, version) of reports that no longer count.
     """
 
     spans: list[StoredSpan] = []
@@ -148,3 +211,14 @@ class Batch(msgspec.Struct, kw_only=True):
     outdone: list[tuple[str, str, bytes]] = []
     books: list[BookEntry] = []
     positions: list[Position] = []
+    foreign_traces: list[tuple[str, int | None, int | None]] = []
+    captures: list[KeptCapture] = []
+    captured_refs: list[CapturedRefs] = []
+    superseded_captures: list[tuple[str, int]] = []
+    divergences: list[KeptDivergence] = []
+    superseded_divergences: list[tuple[str, int]] = []
+
+
+def counting(name: str, versions: dict[int, bool]) -> list[tuple[str, int]]:
+    """The versions of a run, a capture or a report that count, each with its name: a new version supersedes them."""
+    return [(name, version) for version, counts in versions.items() if counts]

@@ -9,10 +9,11 @@ import duckdb
 from otel_runlog.errors import RunNotFoundError, StoreError
 from otel_runlog.model import RunLog, RunLogQuery, Step
 from otel_runlog.store import statements
-from otel_runlog.store.batch import Batch, RunVersion
+from otel_runlog.store.batch import Batch, RunVersion, counting
 from otel_runlog.store.closing import Closes
 from otel_runlog.store.connection import StoreConnection, open_for_read, open_for_write
 from otel_runlog.store.reader import StoreReader
+from otel_runlog.store.rows import pack_foreign_traces
 from otel_runlog.store.said import asking_error, signals_told
 from otel_runlog.store.writer import StoreWriter
 
@@ -33,8 +34,8 @@ class DuckDBRunLogStore(Closes):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout_s: float = 2.0) -> None:
-        self._path = path
-        self._timeout_s = timeout_s
+        self.path = path
+        self.timeout_s = timeout_s
         if not os.path.exists(path):  # noqa: PTH110 - os.PathLike
             open_for_write(path, timeout_s).close()
 
@@ -43,7 +44,8 @@ class DuckDBRunLogStore(Closes):
         with self._write() as writer:
             versions = writer.versions_of(run.run_id)
             closed = RunVersion(run, version=max(versions, default=0) + 1)
-            writer.append(Batch(closed=[closed], superseded=_counting(run.run_id, versions)))
+            traces = list(pack_foreign_traces(run))
+            writer.append(Batch(closed=[closed], superseded=counting(run.run_id, versions), foreign_traces=traces))
 
     def get(self, run_id: str) -> RunLog | None:
         """The run of that id, or the one that it was renamed to; None where there is none."""
@@ -70,7 +72,7 @@ class DuckDBRunLogStore(Closes):
             return False
         with self._write() as writer:
             versions = writer.versions_of(run.run_id)
-            writer.append(Batch(cleared=[run.run_id], superseded=_counting(run.run_id, versions)))
+            writer.append(Batch(cleared=[run.run_id], superseded=counting(run.run_id, versions)))
         return True
 
     def sql(self, query: str, params: object = None) -> duckdb.DuckDBPyRelation:
@@ -81,7 +83,7 @@ class DuckDBRunLogStore(Closes):
         Raises:
             StoreError: the statement is wrong, writes, or gives no rows; the reason is DuckDB's.
         """
-        store = open_for_read(self._path, self._timeout_s)
+        store = open_for_read(self.path, self.timeout_s)
         try:
             with signals_told(store.path):
                 _answer(store, query, params)
@@ -97,10 +99,10 @@ class DuckDBRunLogStore(Closes):
         """Nothing is held between calls; the store can be used again."""
 
     def _read(self) -> StoreReader:
-        return StoreReader(self._path, self._timeout_s)
+        return StoreReader(self.path, self.timeout_s)
 
     def _write(self) -> StoreWriter:
-        return StoreWriter(self._path, timeout_s=self._timeout_s)
+        return StoreWriter(self.path, timeout_s=self.timeout_s)
 
 
 def _answer(store: StoreConnection, query: str, params: object) -> None:
@@ -111,7 +113,3 @@ def _answer(store: StoreConnection, query: str, params: object) -> None:
     relation.to_table("memory.main.answer")
     store.duck.execute(statements.query("let_go"))
     store.remove_spill_folder()
-
-
-def _counting(run_id: str, versions: dict[int, bool]) -> list[tuple[str, int]]:
-    return [(run_id, version) for version, counts in versions.items() if counts]

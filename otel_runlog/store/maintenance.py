@@ -37,6 +37,15 @@ class Collected(msgspec.Struct, frozen=True):
     messages: int
 
 
+class CaptureSize(msgspec.Struct, frozen=True):
+    """A capture that is kept: of which run, how old, how large, and whether it may go."""
+
+    run_id: str
+    captured_ns: int
+    bytes: int
+    pinned: bool
+
+
 class MaintenanceStore(OpenStore):
     """A store open for one turn of maintenance; nobody else has it meanwhile. Errors are `open_for_write`'s."""
 
@@ -66,6 +75,24 @@ class MaintenanceStore(OpenStore):
         with self._transaction():
             [(saved,)] = cast("list[tuple[int]]", self._store.rows("compact_positions", {"there": sorted(there)}))
         return saved
+
+    def drop_old_captures(self) -> int:
+        """Remove captures and reports of replays that were kept again since; returns how many."""
+        [(marks,)] = cast("list[tuple[int]]", self._store.rows("compact_old_captures"))
+        if marks:
+            with self._transaction():
+                self._store.rows("compact_captures")
+        return marks
+
+    def captures(self) -> list[CaptureSize]:
+        """The captures that are kept, the oldest first."""
+        return [CaptureSize(*cast("tuple[Any, ...]", row)) for row in self._store.rows("gc_kept_captures")]
+
+    def remove_captures(self, run_ids: Collection[str]) -> None:
+        """Remove the captures of these runs for good."""
+        with self._transaction():
+            self._store.rows("gc_pick_captures", {"run_ids": sorted(run_ids)})
+            self._store.rows("gc_delete_captures")
 
     def free_bytes(self) -> int:
         """Bytes inside the file that are used again before it grows."""

@@ -82,15 +82,7 @@ class StoreReader(OpenStore):
         """
         if name == "last":
             return self._last()
-        found = self._store.rows("run_id_by_prefix", {"name": name})
-        exact = [str(run_id) for run_id, is_exact in found if is_exact]
-        if exact:
-            return exact[0]
-        if len(name) < SHORTEST_PREFIX:
-            raise RunNotFoundError(
-                f"no run has the id {name!r}, and a prefix takes {SHORTEST_PREFIX} characters or more"
-            )
-        return _only(name, sorted({str(run_id) for run_id, _ in found}))
+        return picked_id(name, self._store.rows("run_id_by_prefix", {"name": name}))
 
     def previews(self, run_ids: Sequence[str]) -> dict[str, Preview]:
         """The previews of runs by run id."""
@@ -211,6 +203,20 @@ def _check(query: RunLogQuery, order: str) -> None:
         raise ConfigError(f"runs cannot be sorted by {order!r}: choose one of {', '.join(get_args(RunOrder))}")
     if (query.limit or 0) < 0 or query.offset < 0:
         raise ConfigError(f"limit {query.limit} and offset {query.offset} must not be negative")
+
+
+def picked_id(name: str, found: Sequence[tuple[object, ...]]) -> str:
+    """The run that a name means, of (run_id, whether that is exact) of all that it may mean.
+
+    Raises:
+        RunNotFoundError: there is none, or more than one.
+    """
+    exact = [str(run_id) for run_id, is_exact in found if is_exact]
+    if exact:
+        return exact[0]
+    if len(name) < SHORTEST_PREFIX:
+        raise RunNotFoundError(f"no run has the id {name!r}, and a prefix takes {SHORTEST_PREFIX} characters or more")
+    return _only(name, sorted({str(run_id) for run_id, _ in found}))
 
 
 def _only(name: str, candidates: list[str]) -> str:

@@ -135,6 +135,15 @@ def pack_traces(spans: Iterable[StoredSpan]) -> Iterator[Row]:
         yield trace_id, min(known, default=None), max(known, default=None)
 
 
+def pack_foreign_traces(run: RunLog) -> Iterator[tuple[str, int | None, int | None]]:
+    """The rows of `pack_traces` for a run whose spans are not there: spans that come later are looked up beside it."""
+    starts: dict[str, list[int]] = {run.trace_id: []} if run.trace_id else {}
+    for step in run.steps:
+        starts.setdefault(step.trace_id, []).extend(() if step.started_ns is None else (step.started_ns,))
+    for trace_id, known in starts.items():
+        yield trace_id, min(known, default=None), max(known, default=None)
+
+
 def pack_other_traces(item: RunVersion) -> Iterator[Row]:
     """The rows of the traces, other than the run's own, that its steps come from."""
     for trace_id in sorted({step.trace_id for step in item.run.steps} - {item.run.trace_id}):

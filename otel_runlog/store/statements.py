@@ -14,6 +14,7 @@ SCHEMA_SCRIPTS = (
     "006_places_and_versions",
     "008_closed_models",
     "009_traces",
+    "010_captures",
 )
 """Schema versions in order: the n-th script takes a store from version n-1 to n. Scripts that shipped never change."""
 
@@ -31,10 +32,14 @@ VIEWS = (
     "models",
     "books",
     "cost_changes",
+    "captures",
+    "llm_io",
+    "tool_io",
+    "divergences",
 )
 """The views, in the order in which they can be created."""
 
-VIEWS_VERSION = 7
+VIEWS_VERSION = 8
 """Goes up with every change of a view: the next opening for writing creates all views anew."""
 
 

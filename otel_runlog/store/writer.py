@@ -12,11 +12,14 @@ import msgspec
 
 from otel_runlog.counting import free_of_cost
 from otel_runlog.model import Step
-from otel_runlog.store import columns, rows
+from otel_runlog.store import columns, rows, telemetry
 from otel_runlog.store.arrow import UNSTORABLE
 from otel_runlog.store.batch import (
     Batch,
     CallSearch,
+    CapturedRefs,
+    KeptCapture,
+    KeptDivergence,
     LoggedMessageRow,
     Position,
     RunRef,
@@ -54,6 +57,10 @@ _PLACES = ("place", "trace_id")
 _UNPROJECTED = ("trace_id",)
 _OUTDONE = ("trace_id", "span_id", "digest")
 _BOOKS = ("source", "counter", "reason", "spans")
+_CAPTURES = KeptCapture.__struct_fields__
+_CAPTURED_REFS = CapturedRefs.__struct_fields__
+_DIVERGENCES = KeptDivergence.__struct_fields__
+_SUPERSEDED_DIVERGENCES = ("replay_run_id", "version")
 _POSITIONS = ("segment", "byte_offset", "next_sequence", "ended", "damaged")
 
 Append: TypeAlias = Callable[[str, Sequence[str], Columns], None]
@@ -112,6 +119,7 @@ class StoreWriter(OpenStore):
             tables.append_closed(_as_kept(batch.closed))
             tables.append_runs("open", _as_kept(batch.open))
             tables.append_books(batch)
+            tables.append_captures(batch)
 
     def known_traces(self, trace_ids: Iterable[str]) -> set[str]:
         """Those of the traces that have spans in the store."""
@@ -120,14 +128,11 @@ class StoreWriter(OpenStore):
 
     def spans_of(self, trace_ids: Iterable[str]) -> list[StoredSpan]:
         """The stored spans and the start records of the traces."""
-        wanted = _traces(trace_ids)
-        [(first_ns, last_ns)] = self._store.rows("times_of_traces", wanted)
-        found = self._store.records("spans_of_traces", wanted | {"first_ns": first_ns, "last_ns": last_ns})
-        return [rows.unpack_span(record) for record in found]
+        return telemetry.spans_of(self._store, trace_ids)
 
     def logs_of(self, trace_ids: Iterable[str]) -> list[StoredLog]:
         """The log records of the traces."""
-        return [rows.unpack_log(record) for record in self._store.records("logs_of_traces", _traces(trace_ids))]
+        return telemetry.logs_of(self._store, trace_ids)
 
     def logged_traces(self, trace_ids: Iterable[str]) -> set[str]:
         """Those of the traces that have log records in the store."""
@@ -140,8 +145,7 @@ class StoreWriter(OpenStore):
 
     def traces_of_runs(self, run_ids: Iterable[str]) -> set[str]:
         """The traces that the runs and their steps come from."""
-        found = self._store.rows("traces_of_runs", {"run_ids": sorted(set(run_ids))})
-        return {str(trace_id) for (trace_id,) in found}
+        return telemetry.traces_of_runs(self._store, run_ids)
 
     def traces_of_places(self, places: Iterable[str]) -> set[str]:
         """The traces with spans of the runs whose records are kept in these places."""
@@ -271,6 +275,14 @@ class _Tables:
         self._append_rows("outdone_spans", _OUTDONE, batch.outdone)
         self._append_rows("book_entries", _BOOKS, (row for entry in batch.books for row in rows.pack_book(entry)))
         self._append_rows("positions", _POSITIONS, map(msgspec.structs.astuple, batch.positions))
+
+    def append_captures(self, batch: Batch) -> None:
+        self._append_rows("stored_traces", _TRACES, batch.foreign_traces)
+        self._append_rows("stored_captures", _CAPTURES, map(msgspec.structs.astuple, batch.captures))
+        self._append_rows("captured_refs", _CAPTURED_REFS, map(msgspec.structs.astuple, batch.captured_refs))
+        self._append_rows("superseded_captures", _SUPERSEDED, batch.superseded_captures)
+        self._append_rows("stored_divergences", _DIVERGENCES, map(msgspec.structs.astuple, batch.divergences))
+        self._append_rows("superseded_divergences", _SUPERSEDED_DIVERGENCES, batch.superseded_divergences)
 
 
 def _traces(trace_ids: Iterable[str]) -> dict[str, object]:

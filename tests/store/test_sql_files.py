@@ -50,7 +50,8 @@ MAINTENANCE = ("compact_", "gc_")
 
 
 def test_maintenance_is_asked_for_in_one_place():
-    users = [p.name for p in FOLDER.parent.rglob("*.py") if any(t.startswith(MAINTENANCE) for t in strings_of(p))]
+    statements = {p.stem for p in SQL_FILES if p.name.startswith(MAINTENANCE)}
+    users = [p.name for p in FOLDER.parent.rglob("*.py") if not statements.isdisjoint(strings_of(p))]
     assert users == ["maintenance.py"]
 
 
@@ -96,6 +97,6 @@ def test_python_holds_no_sql(path):
 
 def test_the_version_of_the_views_goes_up_when_a_view_changes():
     text = "".join(statements.view(name) for name in statements.VIEWS)
-    assert (statements.VIEWS_VERSION, hashlib.sha256(text.encode()).hexdigest()[:16]) == (7, "76074fc8dfe675c6"), (
+    assert (statements.VIEWS_VERSION, hashlib.sha256(text.encode()).hexdigest()[:16]) == (8, "7f643a055c2b6728"), (
         "raise VIEWS_VERSION, or stores that exist keep the old views; then write both here"
     )

@@ -9,6 +9,8 @@ DELETE FROM open_runs WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM superseded WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM run_aliases WHERE run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM stored_cost_changes WHERE run_id IN (SELECT run_id FROM gone_runs);
+DELETE FROM stored_divergences WHERE replay_run_id IN (SELECT run_id FROM gone_runs);
+DELETE FROM superseded_divergences WHERE replay_run_id IN (SELECT run_id FROM gone_runs);
 DELETE FROM stored_traces WHERE trace_id IN (SELECT trace_id FROM gone_traces);
 DELETE FROM stored_spans WHERE trace_id IN (SELECT trace_id FROM gone_traces);
 DELETE FROM open_spans WHERE trace_id IN (SELECT trace_id FROM gone_traces);

@@ -1,0 +1,1 @@
+SELECT capture, pinned FROM captures WHERE run_id = $run_id;
