@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from otel_runlog.capture import Capture
+    from otel_runlog.captures.keeping import gc_captures, load_capture, persist_capture
     from otel_runlog.errors import RatesError, RunLogError
     from otel_runlog.fingerprint import request_fingerprint
     from otel_runlog.loader import Loader
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from otel_runlog.store.protocol import RunLogStore
 
 _HOMES = {
+    "Capture": "capture",
     "Cost": "model",
     "DivergenceReport": "replaying.divergence",
     "DuckDBRunLogStore": "store.duckdb_store",
@@ -73,6 +76,9 @@ _HOMES = {
     "StepStatus": "model",
     "ToolInvoker": "replaying.doors",
     "Usage": "model",
+    "gc_captures": "captures.keeping",
+    "load_capture": "captures.keeping",
+    "persist_capture": "captures.keeping",
     "project": "runs",
     "project_with_llm_io": "runs",
     "read_otlp": "otlp.files",
@@ -85,6 +91,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Capture",
     "Cost",
     "DivergenceReport",
     "DuckDBRunLogStore",
@@ -114,6 +121,9 @@ __all__ = [
     "StepStatus",
     "ToolInvoker",
     "Usage",
+    "gc_captures",
+    "load_capture",
+    "persist_capture",
     "project",
     "project_with_llm_io",
     "read_otlp",
