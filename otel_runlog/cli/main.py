@@ -25,10 +25,14 @@ COMMANDS: Final = {
     "sessions": Command("runs:sessions", "List sessions, the newest first."),
     "sql": Command("sql:sql", "Answer a query over the views."),
     "tail": Command("tail:tail", "Print runs as they finish."),
+    "capture": Command("captures:capture", "Keep what replays a run in the store, or pin it."),
+    "export": Command("captures:export", "Write a run as one file, which replays without a store."),
+    "import": Command("captures:import_", "Keep the captures in files, with their runs."),
+    "verify": Command("captures:verify", "Check captures: form, digests and fingerprints."),
     "prices": Command("prices:prices", "Show what a model costs and which price table says so."),
     "reprice": Command("reprice:reprice", "Estimate the cost of stored calls again, with today's price tables."),
     "compact": Command("maintenance:compact", "Remove earlier versions of runs from the store."),
-    "gc": Command("maintenance:gc", "Remove old runs with all that belongs to them."),
+    "gc": Command("maintenance:gc", "Remove old runs with all that belongs to them, or old captures."),
     "doctor": Command("doctor:doctor", "Check what is captured, what is missing, and what turns it on."),
 }
 """By name, in the order of the help: `place` is module and name in otel_runlog.cli."""

@@ -13,6 +13,7 @@ import click
 from otel_runlog.config import DB_VARIABLE, DEFAULT_DB, PRICES_VARIABLE, StoreConfig, require_db
 from otel_runlog.errors import ConfigError
 from otel_runlog.moment import moment
+from otel_runlog.server_config import Size
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -108,6 +109,19 @@ class Moment(click.ParamType[dt.datetime]):
         try:
             return moment(value, self._now())
         except ConfigError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Bytes(click.ParamType[int]):
+    """A number of bytes, also with a unit: 512MiB, 2GB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number that a text means."""
+        try:
+            return Size.parse(value)
+        except ValueError as error:
             self.fail(str(error), param, ctx)
 
 

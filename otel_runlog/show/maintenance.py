@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from otel_runlog.maintenance import CompactReport, GcReport
 from otel_runlog.show import text
+
+if TYPE_CHECKING:
+    from otel_runlog.captures.keeping import CapturesGone
 
 
 def compacted(report: CompactReport) -> str:
@@ -27,3 +32,8 @@ def contents(report: GcReport) -> str:
         (report.logs, "log records"),
     )
     return ", ".join(f"{text.count(number)} {what}" for number, what in parts)
+
+
+def gone(found: CapturesGone) -> str:
+    """What retention of captures counted."""
+    return f"{text.count(len(found.run_ids))} captures ({text.size(found.bytes)})"
