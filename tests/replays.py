@@ -62,9 +62,8 @@ def capture(*calls: CapturedLlm, completeness: Content = Content.FULL, **more: A
         run_id=RUN_ID,
         captured_at=dt.datetime(2026, 11, 29, tzinfo=dt.UTC),
         completeness=completeness,
-        run=RunLog(RUN_ID),
         llm_io=calls,
-        **more,
+        **{"run": RunLog(RUN_ID)} | more,
     )
 
 

@@ -40,9 +40,9 @@ def check_replayable(
 ) -> None:
     """See whether a capture can be replayed at all, before anything is started.
 
-    A strict replay needs request and answer (or error) of every chat call. Captures without requests need soft mode or
-    key="order". Soft and live replays go as far as there is something to serve. Embeddings without vectors are refused
-    when they are asked for.
+    Answers of at least one chat call must be there. A strict replay needs the prompt of every one, a live one of some;
+    soft mode and key="order" do without prompts. What else is lacking (the answer of a call, an embedding's vectors)
+    is refused when it is asked for.
 
     Raises:
         NoLlmCall: it has no model call.
@@ -51,28 +51,24 @@ def check_replayable(
     if not capture.llm_io:
         raise NoLlmCall(f"run {capture.run_id} has no model call to replay")
     chats = [call for call in capture.llm_io if call.operation == "chat"]
-    without_answer = [call for call in chats if call.answer is None and call.error is None]
-    without_request = [call for call in chats if call.request is None]
-    lacking = without_answer or without_request
-    if not lacking:
+    answered = [call for call in chats if call.answer is not None or call.error is not None]
+    prompted = [call for call in chats if call.request is not None]
+    if chats and not answered:
+        raise CaptureMissingError(_text(capture, chats, answered, "content" if not prompted else "its answer"))
+    needs_all = mode is ReplayMode.STRICT
+    if key == "order" or mode is ReplayMode.SOFT or len(prompted) == len(chats) or (prompted and not needs_all):
         return
-    if mode is ReplayMode.STRICT and without_answer:
-        raise CaptureMissingError(_text(capture, chats, without_answer, "prompt and answer", ""))
-    if len(without_answer) == len(chats):
-        raise CaptureMissingError(_text(capture, chats, without_answer, "prompt and answer", ""))
-    if without_request and key != "order" and mode is not ReplayMode.SOFT:
-        way = " Without prompts it can be replayed with --mode soft, or in process with key='order'."
-        raise CaptureMissingError(_text(capture, chats, without_request, "prompt", way))
+    way = " Without prompts it can be replayed with --mode soft, or in process with key='order'."
+    raise CaptureMissingError(_text(capture, chats, prompted, "its prompt") + way)
 
 
-def _text(capture: Capture, chats: Sequence[CapturedLlm], lacking: Sequence[CapturedLlm], what: str, way: str) -> str:
-    run_id = capture.run_id[:8]
-    indexes = ", ".join(str(call.call_index) for call in lacking[:_SHOWN]) + (", ..." if len(lacking) > _SHOWN else "")
-    which = "" if len(lacking) == len(chats) else f" (not: call {indexes})"
-    have = len(chats) - len(lacking)
+def _text(capture: Capture, chats: Sequence[CapturedLlm], having: Sequence[CapturedLlm], what: str) -> str:
+    lacking = [str(call.call_index) for call in chats if call not in having]
+    which = ", ".join(lacking[:_SHOWN]) + (", ..." if len(lacking) > _SHOWN else "")
+    which = f" (not: call {which})" if having else ""
     return (
-        f"run {run_id} cannot be replayed: {len(chats)} model calls, {have} recorded with {what}{which}. "
-        f"To record it: {_setting(capture)}.{way}"
+        f"run {capture.run_id[:8]} cannot be replayed: {len(chats)} model calls, {len(having)} recorded with "
+        f"{what}{which}. To record it: {_setting(capture)}."
     )
 
 

@@ -325,7 +325,7 @@ def test_a_capture_without_content_is_refused_before_anything_starts(mode: str) 
     empty = capture(call(1, None, None), call(2, None, None), completeness=Content.NONE)
     with pytest.raises(CaptureMissingError) as raised, replay_session(empty, mode=mode):
         pytest.fail("it started")
-    assert "2 model calls, 0 recorded with prompt and answer" in str(raised.value)
+    assert "2 model calls, 0 recorded with content" in str(raised.value)
     assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY" in str(raised.value)
 
 
