@@ -11,12 +11,13 @@ from typing import Final
 from otel_runlog.apis import anthropic_messages, gemini, openai_chat, openai_embeddings, openai_responses
 from otel_runlog.apis._asked import Api, Asked, JsonObject, Recall, nothing_recalled
 from otel_runlog.apis._statuses import error_status
-from otel_runlog.apis._wire import encoded
+from otel_runlog.apis._wire import UNSIGNED, encoded
 from otel_runlog.conversation import Json, LlmRequest
 from otel_runlog.errors import RequestError
 
 __all__ = [
     "APIS",
+    "UNSIGNED",
     "Api",
     "Asked",
     "JsonObject",

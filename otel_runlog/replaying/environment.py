@@ -40,7 +40,6 @@ class ProviderDoor(msgspec.Struct, frozen=True, kw_only=True):
         ends_with: what the base URL ends in.
         keys: set to a dummy where none of them is set.
         keys_if_set: more keys; all are replaced in strict and soft mode where they are set.
-        needs_signed_thoughts: it takes no thought back without the signature that it gave it.
     """
 
     name: str
@@ -52,7 +51,6 @@ class ProviderDoor(msgspec.Struct, frozen=True, kw_only=True):
     ends_with: str = ""
     keys: tuple[str, ...] = ()
     keys_if_set: tuple[str, ...] = ()
-    needs_signed_thoughts: bool = False
 
 
 DOORS: Final = (
@@ -73,7 +71,6 @@ DOORS: Final = (
         variables_if_set=("ANTHROPIC_API_BASE", "ANTHROPIC_API_URL"),
         keys=("ANTHROPIC_API_KEY",),
         keys_if_set=("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
-        needs_signed_thoughts=True,
     ),
     ProviderDoor(
         name="gemini",

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import urllib3
 
-from otel_runlog.conversation import LlmRequest, ThinkingPart
+from otel_runlog import apis
 from otel_runlog.replaying.answering import Call, CannotGoOnError
 from otel_runlog.replaying.environment import DUMMY_KEY, ProviderDoor
 from otel_runlog.server.routes import Request, Response
@@ -55,7 +55,7 @@ class Forwarder:
         Raises:
             CannotGoOnError: it cannot take it, or does not answer.
         """
-        check_may_go_on(call.door, call.request, call.asked.request, own_ids)
+        check_may_go_on(call.door, call.request, own_ids)
         return self.forward(call.door, call.path, call.request)
 
     def forward(self, door: ProviderDoor, path: str, request: Request) -> Response:
@@ -103,13 +103,12 @@ class Forwarder:
         return f"{base}/{door.version}{below}" if door.version and not has_version else base + below
 
 
-def check_may_go_on(door: ProviderDoor, request: Request, asked: LlmRequest, own_ids: frozenset[str]) -> None:
+def check_may_go_on(door: ProviderDoor, request: Request, own_ids: frozenset[str]) -> None:
     """See whether the provider could take it.
 
     Args:
         door: where it came in.
         request: as it came.
-        asked: what it asks.
         own_ids: ids of answers that nobody but this replay knows.
 
     Raises:
@@ -120,21 +119,17 @@ def check_may_go_on(door: ProviderDoor, request: Request, asked: LlmRequest, own
     if key is None or DUMMY_KEY in key:
         names = " or ".join((*door.keys, *door.keys_if_set)) or "its key"
         raise CannotGoOnError(f"this call was not recorded, and {door.name} needs a real key to answer it: set {names}")
-    if asked.previous_response_id in own_ids:
+    own = next((own for own in own_ids if own.encode() in request.body), None)
+    if own is not None:
         raise CannotGoOnError(
-            f"it goes on from {asked.previous_response_id}, an answer that this replay gave and the provider does not "
-            "know: send the whole conversation in place of previous_response_id"
+            f"it goes on from {own}, an answer that this replay gave and the provider does not know: send the whole "
+            "conversation in place of previous_response_id and references to items"
         )
-    if door.needs_signed_thoughts and _has_unsigned_thought(asked):
+    if apis.UNSIGNED.encode() in request.body:
         raise CannotGoOnError(
             f"it sends a recorded thought back whose signature was not recorded, and {door.name} takes none without: "
             "record with an instrumentation that keeps signatures (OpenInference), or without thinking"
         )
-
-
-def _has_unsigned_thought(asked: LlmRequest) -> bool:
-    parts = (part for turn in asked.turns for part in turn.parts)
-    return any(isinstance(part, ThinkingPart) and not part.signature for part in parts)
 
 
 def _variables(door: ProviderDoor) -> tuple[str, ...]:

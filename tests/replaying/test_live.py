@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from replays import RUN_ID, Client, Reply, answer, call, capture, messages, request, said
 
-from otel_runlog.conversation import CallError, LlmRequest, Role, TextPart, Turn
+from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest, Role, TextPart, ThinkingPart, Turn
 from otel_runlog.replaying.divergence import ReproVerdict, Resolution
 from otel_runlog.replaying.environment import DOOR_NAMES, DUMMY_KEY
 from otel_runlog.replaying.live import Forwarder
@@ -171,15 +171,19 @@ def test_an_answer_that_only_the_replay_knows_cannot_be_gone_on_from(provider: P
     assert provider.sent == []
 
 
-def test_a_thought_without_its_signature_does_not_go_back_to_anthropic(provider: Provider) -> None:
-    blocks = [{"type": "thinking", "thinking": "Hm.", "signature": ""}, {"type": "text", "text": "1"}]
-    told = [
-        {"role": "user", "content": "a"},
-        {"role": "assistant", "content": blocks},
-        {"role": "user", "content": "b"},
-    ]
-    with session_to(provider) as session, closing(Client(session.url)) as client:
-        body = {"model": "m-1", "max_tokens": 9, "messages": told}
+def test_a_thought_without_its_signature_does_not_go_back_to_the_provider(provider: Provider) -> None:
+    asked = LlmRequest(turns=(Turn(Role.USER, (TextPart("a"),)),), model="m-1")
+    thought = LlmAnswer(parts=(ThinkingPart("Hm."), TextPart("1")), model="m-1")
+    hi = {"role": "user", "content": "a"}
+    with (
+        session_to(
+            provider, recorded=capture(call(1, asked, thought), call(2, request("two"), answer("2")))
+        ) as session,
+        closing(Client(session.url)) as client,
+    ):
+        body = {"model": "m-1", "max_tokens": 9, "messages": [hi]}
+        served = client.request("POST", "/anthropic/v1/messages", body, {"x-api-key": "real"}).json["content"]
+        body["messages"] = [hi, {"role": "assistant", "content": served}, {"role": "user", "content": "b"}]
         reply = client.request("POST", "/anthropic/v1/messages", body, {"x-api-key": "real"})
         assert "whose signature was not recorded" in refused(session, reply)
     assert provider.sent == []
