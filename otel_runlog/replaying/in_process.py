@@ -14,7 +14,7 @@ import msgspec
 
 from otel_runlog.capture import Capture, CapturedLlm
 from otel_runlog.conversation import CallError, LlmAnswer
-from otel_runlog.errors import CaptureMissingError, ConfigError, NoLlmCall, ReplayedLlmError
+from otel_runlog.errors import ConfigError, ReplayedLlmError
 from otel_runlog.replaying.asking_again import Asserting, Reporting, ask_again
 from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, error_for
 from otel_runlog.replaying.doors import (
@@ -29,6 +29,7 @@ from otel_runlog.replaying.doors import (
 )
 from otel_runlog.replaying.llm_matching import answerable
 from otel_runlog.replaying.matching import Key, Matcher, Missed, Redact
+from otel_runlog.replaying.requirements import check_replayable
 
 __all__ = (
     "LlmClient",
@@ -122,7 +123,7 @@ class ReplayLlmClient:
 
     Raises:
         NoLlmCall: the capture has no model call.
-        CaptureMissingError: it has no answers, or no prompts and key is `fingerprint` in strict mode.
+        CaptureMissingError: it lacks what this replay needs; the message says what would have recorded it.
         ConfigError: an argument that cannot be used.
     """
 
@@ -137,7 +138,7 @@ class ReplayLlmClient:
         redact: Redact | None = None,
         ignore: Sequence[str] = (),
     ) -> None:
-        _check(capture, key, mode)
+        check_replayable(capture, mode=ReplayMode(mode), key=key)
         if (ReplayMode(mode) is ReplayMode.LIVE) is (live is None):
             raise ConfigError("`live` is the client that answers in live mode, and in no other")
         self._live = live
@@ -186,16 +187,3 @@ def _recorded(call: CapturedLlm, response_id: str) -> LlmAnswer:
     if call.answer is None:
         raise ReplayedLlmError(call.call_index, call.error or CallError())
     return msgspec.structs.replace(call.answer, response_id=response_id)
-
-
-def _check(capture: Capture, key: Key, mode: ReplayMode) -> None:
-    calls = capture.llm_io
-    if not calls:
-        raise NoLlmCall(f"the run {capture.run_id} has no model call that could be replayed")
-    if not any(map(answerable, calls)):
-        raise CaptureMissingError(f"the run {capture.run_id} was recorded without its models' answers")
-    if key == "fingerprint" and mode is ReplayMode.STRICT and all(call.request is None for call in calls):
-        raise CaptureMissingError(
-            f"the run {capture.run_id} was recorded without its prompts: replay it with key='order', which gives the "
-            "answers in recorded order, or in soft mode"
-        )

@@ -26,7 +26,7 @@ _RUN_DIGITS: Final = 8
 
 
 class _Miss(msgspec.Struct, kw_only=True):
-    """A request that found nothing. `at`: its place among all differences.
+    """A request that found nothing. `at`: its place among all differences. `tries`: how often it was asked.
 
     `nearest`: the recorded call most like it when it came. `settled`: its divergence can no longer change, whatever
     comes. `lacking`: it was found, and only its answer is not in the capture, which says
@@ -37,6 +37,7 @@ class _Miss(msgspec.Struct, kw_only=True):
     lane: str
     divergence: StepDivergence
     at: int = 0
+    tries: int = 1
     nearest: int | None = None
     settled: bool = False
     lacking: bool = False
@@ -62,6 +63,7 @@ class LlmMatching:
         self._mode, self._key, self._places = telling.mode, key, places
         self._ledger = Ledger(recording.keys)
         self._keys_of_ids: dict[str, str | None] = {}
+        self._refused: dict[str, Missed] = {}
         self._misses: list[_Miss] = []
         self._unseen: dict[str, None] = {}
         self._in_order: set[int] = set()
@@ -141,6 +143,19 @@ class LlmMatching:
         return self._noted(_Miss(asked=asked, lane=lane, divergence=divergence, nearest=number, lacking=True), number)
 
     def _missed(self, asked: LlmRequest, key: str | None, lane: str, place: int | None = None) -> Missed:
+        if key is not None and key in self._refused:
+            return self._asked_again(self._refused[key])
+        missed = self._missed_first(asked, key, lane, place)
+        if key is not None and self._mode is ReplayMode.STRICT:
+            self._refused[key] = missed
+        return missed
+
+    def _asked_again(self, missed: Missed) -> Missed:
+        """The same refused request once more is a client or framework that tries again, and no other difference."""
+        self._misses[missed.number].tries += 1
+        return missed
+
+    def _missed_first(self, asked: LlmRequest, key: str | None, lane: str, place: int | None) -> Missed:
         used_up = self._ledger.numbers(key)
         if used_up and place is None:
             divergence = self._telling.repeated(asked, used_up)
@@ -266,6 +281,7 @@ def _compared_live(recorded: LlmAnswer | None, answer: LlmAnswer | CallError) ->
 
 def _with(divergence: StepDivergence, miss: _Miss) -> StepDivergence:
     """A divergence with what is known of its answer."""
-    details = "; ".join(filter(None, (divergence.detail, miss.answered))) or None
+    tries = f"asked {miss.tries} times" if miss.tries > 1 else None
+    details = "; ".join(filter(None, (divergence.detail, miss.answered, tries))) or None
     resolution = Resolution.REFUSED if miss.refused else divergence.resolution
     return msgspec.structs.replace(divergence, detail=details, resolution=resolution)

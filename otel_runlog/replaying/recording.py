@@ -9,7 +9,7 @@ import msgspec
 
 from otel_runlog.capture import Capture, CapturedLlm, CapturedTool
 from otel_runlog.conversation import CallError, CallPart, Json, LlmAnswer, LlmRequest, ResultPart, Role, Turn
-from otel_runlog.fingerprint import canonical, fingerprint_of
+from otel_runlog.fingerprint import VERSION, canonical, fingerprint_of
 from otel_runlog.replaying.comparing import key_of
 from otel_runlog.replaying.normalising import Normaliser
 
@@ -27,7 +27,7 @@ class Recording:
         self.capture = capture
         self.calls: tuple[CapturedLlm, ...] = capture.llm_io
         self.tools: tuple[CapturedTool, ...] = capture.tool_io
-        if normaliser.changes_recorded:
+        if normaliser.changes_recorded or any(call.fingerprint and not _is_current(call) for call in self.calls):
             self.calls = _normalised(self.calls, normaliser)
             self.tools = tuple(
                 msgspec.structs.replace(tool, arguments=normaliser.recorded_value(tool.arguments))
@@ -149,6 +149,11 @@ def last_said(request: LlmRequest | None) -> Json:
     last = request.turns[-1] if request.turns else Turn(Role.USER)
     results = [part.value for part in last.parts if isinstance(part, ResultPart)]
     return last.text or (results[0] if len(results) == 1 else results) or None
+
+
+def _is_current(call: CapturedLlm) -> bool:
+    """Whether a fingerprint is of this version: others are made anew."""
+    return call.fingerprint is not None and call.fingerprint.startswith(f"{VERSION}:")
 
 
 def _normalised(calls: Iterable[CapturedLlm], normaliser: Normaliser) -> tuple[CapturedLlm, ...]:

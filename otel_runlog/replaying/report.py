@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
@@ -58,15 +59,15 @@ def text_of(report: DivergenceReport) -> str:
     came = [d for d in serious if d.kind is not DivergenceKind.MISSING_CALL]
     lines = [_title(report, serious)]
     if report.program_failed is not None:
-        lines.append(_row("program", f"failed ({safe(report.program_failed)}); the recorded run did not"))
+        lines += _prose("program", f"failed ({report.program_failed}); the recorded run did not")
     lines += _block((came or missing)[0]) if serious else ()
     lines += _some([_row("also", _short(divergence)) for divergence in came[1:]])
     if missing[0 if came else 1 :]:
-        lines.append(_row("missing", _names(missing[0 if came else 1 :])))
+        lines += _prose("missing", _names(missing[0 if came else 1 :]))
     lines += _drift_lines(report.divergences)
-    lines += _some([_row("note", safe(note)) for note in report.notes])
+    lines += _some([line for note in report.notes for line in _prose("note", note)])
     lines.append(_counts(report))
-    lines += _some([_INDENT + cut(f"not compared: {safe(line)}", COLUMNS - 2) for line in report.not_compared])
+    lines += _some([line for unseen in report.not_compared for line in _wrapped("not compared: ", unseen)])
     return "\n".join([*lines, _INDENT + FOOTER])
 
 
@@ -130,9 +131,9 @@ def _block(divergence: StepDivergence) -> Iterator[str]:
         yield _row("recorded", recorded)
     if is_known and divergence.kind is not DivergenceKind.MISSING_CALL:
         yield _row("got", got)
-    reason = ": ".join(safe(text) for text in (divergence.cause, divergence.detail) if text)
+    reason = ": ".join(text for text in (divergence.cause, divergence.detail) if text)
     if reason:
-        yield _row("cause" if divergence.cause else "note", reason)
+        yield from _prose("cause" if divergence.cause else "note", reason)
     if divergence.nearest is not None:
         shared = divergence.shared_turns
         turns = "" if shared is None else f", {shared} turn{'' if shared == 1 else 's'} in common"
@@ -166,7 +167,7 @@ def _names(missing: Sequence[StepDivergence]) -> str:
 
 
 def _name(divergence: StepDivergence) -> str:
-    return safe(divergence.step if divergence.name is None else f"{divergence.step} {divergence.name}")
+    return divergence.step if divergence.name is None else f"{divergence.step} {divergence.name}"
 
 
 def _drift_lines(divergences: Sequence[StepDivergence]) -> list[str]:
@@ -192,6 +193,19 @@ def _counts(report: DivergenceReport) -> str:
 
 def _row(label: str, said: str) -> str:
     return cut(f"{_INDENT}{label:<{_LABEL}}{said}", COLUMNS)
+
+
+def _prose(label: str, said: str) -> list[str]:
+    """A sentence, over two lines where it has to be."""
+    return _wrapped(f"{label:<{_LABEL}}", said)
+
+
+def _wrapped(head: str, said: str) -> list[str]:
+    indent = " " * (len(_INDENT) + _LABEL)
+    lines = textwrap.wrap(
+        safe(said), COLUMNS, initial_indent=_INDENT + head, subsequent_indent=indent, max_lines=2, placeholder=" …"
+    )
+    return [cut(line, COLUMNS) for line in lines]
 
 
 def _some(lines: Sequence[str]) -> list[str]:

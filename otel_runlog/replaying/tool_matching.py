@@ -78,9 +78,8 @@ class ToolMatching:
 
     def how(self, tool: CapturedTool) -> How:
         """What became of a recorded call in this replay."""
-        known = (own for own in self._recording.tools if own.name == tool.name and own.call_id == tool.call_id)
-        numbers = [self._recording.tools.index(own) for own in known]
-        return "was served from the recording" if self._served.intersection(numbers) else "ran for real"
+        is_served = any(self._recording.tools[number] is tool for number in self._served)
+        return "was served from the recording" if is_served else "ran for real"
 
     def _take(self, name: str, arguments: Json) -> int | None:
         number = self._ledger.take(tool_key(name, arguments))
@@ -116,7 +115,7 @@ class ToolMatching:
             recorded=recorded,
             got=got,
             cause=Cause.TOOL_RESULT,
-            detail="it ran for real",
+            detail="the tool ran for real",
         )
         self._results.append((next(self._places), divergence))
 
@@ -252,12 +251,8 @@ class ToolMatching:
                 counts[tool.name] = counts.get(tool.name, 0) + 1
         if not counts:
             return list(self._unseen)
-        names = ", ".join(f"{name} ({count})" for name, count in counts.items())
-        calls = "call of it" if sum(counts.values()) == 1 else "calls of them"
-        line = (
-            f"tools: no door for {names}; {sum(counts.values())} {calls} ran for real unless the program left them out"
-        )
-        return [*self._unseen, line]
+        names = ", ".join(f"{name} ({count} call{'' if count == 1 else 's'})" for name, count in counts.items())
+        return [*self._unseen, f"tools: no door for {names}, so they ran for real, or not at all"]
 
 
 def _path(side: str, path: str) -> str:
