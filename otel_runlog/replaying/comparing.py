@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from otel_runlog.conversation import Json
+
+MAX_DEPTH: Final = 100
+TOO_DEEP: Final = "(nested too deep)"
 
 
 class JsonDifference(NamedTuple):
@@ -54,14 +57,23 @@ def _inner(recorded: Json, got: Json) -> JsonDifference | None:
     return None
 
 
-def plain(value: Json) -> Json:
-    """The value as JSON can say it, equal numbers being equal."""
+def plain(value: Json, depth: int = 0) -> Json:
+    """The value as JSON can say it, equal numbers being equal; what is nested deeper than MAX_DEPTH is a text."""
     if isinstance(value, float):
         if not math.isfinite(value):
             return str(value)
         return int(value) if value.is_integer() else value
+    if not isinstance(value, list | dict):
+        return value
+    if depth >= MAX_DEPTH:
+        return _text(value)
     if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return value
+        return [plain(item, depth + 1) for item in value]
+    return {key: plain(item, depth + 1) for key, item in value.items()}
+
+
+def _text(value: Json) -> str:
+    try:
+        return json.dumps(value, sort_keys=True)
+    except RecursionError:
+        return TOO_DEEP

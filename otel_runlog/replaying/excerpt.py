@@ -8,6 +8,7 @@ import unicodedata
 from typing import Final
 
 from otel_runlog.conversation import Json
+from otel_runlog.replaying.comparing import plain
 
 ELLIPSIS: Final = "…"
 NOTHING: Final = "(nothing)"
@@ -52,7 +53,7 @@ def value(shown: Json, columns: int) -> str:
 def _shown(shown: Json, *, ascii_only: bool = False) -> str:
     if shown is None:
         return NOTHING
-    return safe(json.dumps(shown, ensure_ascii=ascii_only))
+    return safe(json.dumps(plain(shown), ensure_ascii=ascii_only))
 
 
 def _start(one: str, other: str, columns: int) -> int:

@@ -10,6 +10,7 @@ import msgspec
 
 from otel_runlog.conversation import CallPart, Json, LlmRequest, Part, ResultPart, TextPart, ToolDefinition, Turn
 from otel_runlog.errors import ConfigError
+from otel_runlog.replaying.comparing import MAX_DEPTH
 
 UUIDS: Final = r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
 """A pattern for `ignore`: RFC 9562."""
@@ -71,14 +72,14 @@ class Normaliser:
         return text
 
 
-def changed_value(value: Json, change: Change) -> Json:
-    """A value with each of its texts changed, keys left as they are."""
+def changed_value(value: Json, change: Change, depth: int = 0) -> Json:
+    """A value with each of its texts changed, keys and what is nested deeper than MAX_DEPTH left as they are."""
     if isinstance(value, str):
         return change(value)
-    if isinstance(value, list):
-        return [changed_value(item, change) for item in value]
-    if isinstance(value, dict):
-        return {key: changed_value(item, change) for key, item in value.items()}
+    if isinstance(value, list) and depth < MAX_DEPTH:
+        return [changed_value(item, change, depth + 1) for item in value]
+    if isinstance(value, dict) and depth < MAX_DEPTH:
+        return {key: changed_value(item, change, depth + 1) for key, item in value.items()}
     return value
 
 

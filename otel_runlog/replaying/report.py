@@ -22,7 +22,7 @@ from otel_runlog.replaying.divergence import (
 from otel_runlog.replaying.excerpt import cut, pair, safe
 
 COLUMNS: Final = 100
-FOOTER: Final = "what no replay brings back: the clock, randomness, files, network calls other than models' and tools'"
+FOOTER: Final = "a replay does not bring back the clock, randomness, files or other network calls"
 _LABEL: Final = 10
 _INDENT: Final = "  "
 _ROOM: Final = COLUMNS - len(_INDENT) - _LABEL
@@ -80,12 +80,17 @@ def head_of(divergence: StepDivergence, run_id: str, recorded: int) -> str:
 def as_json(report: DivergenceReport) -> bytes:
     """The same facts as one JSON object on one line: verdict, divergences, not_compared and all else."""
     facts = {"verdict": report.verdict, "divergences": report.divergences, "not_compared": report.not_compared}
-    rest = {name: getattr(report, name) for name in report.__struct_fields__ if name not in facts}
-    built = msgspec.to_builtins(facts | rest)
+    facts |= {name: getattr(report, name) for name in report.__struct_fields__ if name not in facts}
     try:
-        return msgspec.json.encode(built)
-    except UnicodeEncodeError:  # lone surrogates, which UTF-8 does not have
-        return json.dumps(plain(built), separators=(",", ":")).encode("ascii")
+        return msgspec.json.encode(facts)
+    except (UnicodeEncodeError, RecursionError):  # lone surrogates, which UTF-8 does not have; values nested too deep
+        facts["divergences"] = [_plain(divergence) for divergence in report.divergences]
+        return json.dumps(msgspec.to_builtins(facts), separators=(",", ":")).encode("ascii")
+
+
+def _plain(divergence: StepDivergence) -> StepDivergence:
+    recorded, got = plain(divergence.recorded), plain(divergence.got)
+    return msgspec.structs.replace(divergence, recorded=recorded, got=got)
 
 
 def calls_named(indexes: Iterable[int | None]) -> str:
@@ -104,7 +109,7 @@ def _title(report: DivergenceReport, serious: Sequence[StepDivergence]) -> str:
 
 
 def _run(run_id: str) -> str:
-    return safe(run_id)[:_RUN_DIGITS]
+    return safe(run_id[:_RUN_DIGITS])
 
 
 def _at(divergence: StepDivergence, recorded: int) -> str:
