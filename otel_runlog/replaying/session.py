@@ -1,6 +1,6 @@
 """A replay while it goes on: `ReplaySession` for a program of its own, `replay_session` for this one.
 
-    with replay_session("run.json") as session:
+    with replay_session("runs.duckdb", run="3f2a9c") as session:
         agent.main()                      # unmodified; its clients find the replay by their variables
 
 Only what passes a model or a tool door comes back. The clock, randomness, files and other network calls do not.
@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -38,6 +37,7 @@ from otel_runlog.replaying.tools import Load
 
 if TYPE_CHECKING:
     from otel_runlog.replaying.live import Forwarder
+    from otel_runlog.store.duckdb_store import DuckDBRunLogStore
 
 Redact = Callable[[str, Any], Any]
 _OVERLAYS: Final = Overlays()
@@ -183,8 +183,9 @@ class ReplaySession:
 
 @contextmanager
 def replay_session(
-    source: Capture | str | PathLike[str],
+    source: Capture | DuckDBRunLogStore | str | PathLike[str],
     *,
+    run: str | None = None,
     mode: ReplayMode | str = ReplayMode.STRICT,
     tools: PoliciesLike = None,
     redact: Redact | None = None,
@@ -200,7 +201,8 @@ def replay_session(
     them `set_environment=False`, and clients `session.environment({})["OPENAI_BASE_URL"]` and the like.
 
     Args:
-        source: a capture, the path of a capture's file.
+        source: a capture, the path of a capture's file, or a store or its path.
+        run: in a store: the run's id, a unique prefix of it, or `last`.
         mode: `strict`, `soft` or `live`.
         tools: what each tool does (`policies_of`); recorded unless said.
         redact: what the recording was redacted with; None: by its own rules.
@@ -215,14 +217,14 @@ def replay_session(
             one, also if the program caught what it was answered. An error that left the block goes on as it is, with
             the report as a note.
     """
-    capture = source if isinstance(source, Capture) else _loaded(source)
+    capture = source if isinstance(source, Capture) else _loaded(source, run)
     environ = process_environment()
     below = _OVERLAYS.below(environ)
     with ReplaySession(
         capture, mode=mode, key=key, tools=tools, compare=compare, redact=redact, ignore=ignore, environ=below
     ) as session:
         over = session.environment(below) if set_environment else {}
-        changes = {name: value for name, value in over.items() if below.get(name) != value}
+        changes = {k: value for k, value in over.items() if (environ.get(k), below.get(k)) != (value, value)}
         _OVERLAYS.put(environ, changes)
         try:
             yield session
@@ -236,10 +238,10 @@ def replay_session(
             report.raise_for_divergence()
 
 
-def _loaded(source: str | PathLike[str]) -> Capture:
-    from otel_runlog.captures.document import read_capture
+def _loaded(source: DuckDBRunLogStore | str | PathLike[str], run: str | None) -> Capture:
+    from otel_runlog.captures.keeping import load_capture  # and with it DuckDB, which a capture at hand does not need
 
-    return read_capture(Path(source))
+    return load_capture(source, run)
 
 
 def _note(session: ReplaySession, error: Exception) -> None:

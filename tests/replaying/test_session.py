@@ -10,11 +10,14 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
+from pathlib import Path
 
 import pytest
-from replays import Client, answer, call, capture, request, said
+from replays import RUN_ID, Client, answer, call, capture, request, said
 
 from otel_runlog.capture import CapturedTool, ToolSource
+from otel_runlog.captures.document import write_capture
+from otel_runlog.captures.keeping import persist_capture
 from otel_runlog.conversation import CallError, LlmRequest, Role, TextPart, Turn
 from otel_runlog.errors import (
     CaptureMissingError,
@@ -22,6 +25,7 @@ from otel_runlog.errors import (
     NoLlmCall,
     ReplayExhausted,
     ReplayMismatch,
+    RunNotFoundError,
 )
 from otel_runlog.model import Content
 from otel_runlog.replaying.divergence import DivergenceKind, ReproVerdict, Resolution
@@ -368,3 +372,27 @@ def test_tools_with_a_door_give_what_they_gave_then() -> None:
     assert session.policies.of("clock").value == 12
     with pytest.raises(AssertionError, match="ran for real"):
         module.weather("Paris")
+
+
+def test_a_capture_comes_from_a_file_or_from_a_store(tmp_path: Path) -> None:
+    recorded = said(("one", "1"))
+    file, db = tmp_path / "run.json", tmp_path / "runs.duckdb"
+    write_capture(file, recorded)
+    persist_capture(db, recorded)
+    with replay_session(file):
+        assert asked("one") == "1"
+    with replay_session(db, run=RUN_ID[:6]) as session:
+        assert asked("one") == "1"
+    assert session.report.verdict is ReproVerdict.IDENTICAL
+    with pytest.raises(RunNotFoundError), replay_session(str(db), run="0000"):
+        pytest.fail("it started")
+
+
+def test_a_live_session_inside_a_strict_one_has_the_real_key_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "real")
+    with replay_session(said(("one", "1")), mode="soft"):
+        assert os.environ["OPENAI_API_KEY"] != "real"
+        with replay_session(said(("one", "1")), mode="live"):
+            assert os.environ["OPENAI_API_KEY"] == "real"
+        assert os.environ["OPENAI_API_KEY"] != "real"
+    assert os.environ["OPENAI_API_KEY"] == "real"
