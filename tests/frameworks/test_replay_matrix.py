@@ -1,0 +1,118 @@
+"""What each instrumentation recorded of a real client replays from its spans alone, whole or streamed, either way."""
+
+import importlib
+from contextlib import contextmanager, nullcontext
+from itertools import product
+
+import pytest
+from client_tracing import NEEDS_FRAMEWORKS, Projected
+from provider import ScriptedProvider
+from replay_loops import LOOPS, SCRIPT
+from restored import restored
+
+from otel_runlog.captures.building import captures_of
+from otel_runlog.replaying.session import replay_session
+from otel_runlog.span import from_sdk
+
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.filterwarnings("ignore:Support for class-based `config` is deprecated:DeprecationWarning"),
+]
+
+MAKERS = {
+    ("chat", "openinference"): "openinference.instrumentation.openai:OpenAIInstrumentor",
+    ("chat", "otel-genai"): "opentelemetry.instrumentation.genai.openai:OpenAIInstrumentor",
+    ("chat", "traceloop"): "opentelemetry.instrumentation.openai:OpenAIInstrumentor",
+    ("responses", "openinference"): "openinference.instrumentation.openai:OpenAIInstrumentor",
+    ("responses", "otel-genai"): "opentelemetry.instrumentation.genai.openai:OpenAIInstrumentor",
+    ("responses", "traceloop"): "opentelemetry.instrumentation.openai:OpenAIInstrumentor",
+    ("messages", "anthropic-sdk"): None,
+    ("messages", "openinference"): "openinference.instrumentation.anthropic:AnthropicInstrumentor",
+    ("messages", "traceloop"): "opentelemetry.instrumentation.anthropic:AnthropicInstrumentor",
+    ("gemini", "otel-genai"): "opentelemetry.instrumentation.google_genai:GoogleGenAiSdkInstrumentor",
+    ("gemini", "openinference"): "openinference.instrumentation.google_genai:GoogleGenAIInstrumentor",
+}
+"""The API and who instruments its client; None: the client traces itself."""
+CLIENTS = {"chat": "openai", "responses": "openai", "messages": "anthropic", "gemini": "google.genai"}
+CONTENT = {
+    "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
+    "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE": "content",
+}
+KEYS = {"OPENAI_API_KEY": "unused", "ANTHROPIC_API_KEY": "unused", "GEMINI_API_KEY": "unused"}
+
+
+@pytest.fixture(params=MAKERS, ids="-".join)
+def case(request):
+    api, maker = request.param
+    pytest.importorskip(CLIENTS[api], reason=NEEDS_FRAMEWORKS)
+    return api, maker, _instrumentors(MAKERS[request.param])
+
+
+def _instrumentors(place):
+    if place is None:
+        return []
+    module, _, name = place.partition(":")
+    return [getattr(pytest.importorskip(module, reason=NEEDS_FRAMEWORKS), name)()]
+
+
+@contextmanager
+def provider_served(monkeypatch, script=SCRIPT):
+    with ScriptedProvider(script) as provider, monkeypatch.context() as patch:
+        addresses = {
+            "OPENAI_BASE_URL": provider.openai_url,
+            "ANTHROPIC_BASE_URL": provider.url,
+            "GOOGLE_GEMINI_BASE_URL": provider.url,
+        }
+        for name, value in (addresses | KEYS).items():
+            patch.setenv(name, value)
+        yield provider
+
+
+@pytest.fixture
+def recorded(case, monkeypatch, tmp_path):
+    """Records the loop of the case, whole or streamed: the capture of its run, from spans only."""
+    api, maker, instrumentors = case
+    for name, value in CONTENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY", "true" if maker == "anthropic-sdk" else "false")
+
+    def record(*, stream):
+        tracing = Projected(tmp_path)
+        spans = tracing._spans
+        native = _global_tracing(tracing.provider) if maker == "anthropic-sdk" else nullcontext()
+        traced = tracing.instrumented(*instrumentors)
+        package = CLIENTS[api].partition(".")[0]
+        with provider_served(monkeypatch) as provider, restored(package), native, traced, tracing.agent("forecaster"):
+            text = LOOPS[api](stream=stream)
+        assert text == SCRIPT[-1].text
+        assert len(provider.served) == len(SCRIPT)
+        [capture] = captures_of([from_sdk(span) for span in spans.get_finished_spans()])
+        return capture
+
+    return record
+
+
+@contextmanager
+def _global_tracing(provider):
+    """The Anthropic client asks the global provider for its tracer."""
+    trace = importlib.import_module("opentelemetry.trace")
+    before = trace._TRACER_PROVIDER
+    trace._TRACER_PROVIDER = provider
+    try:
+        yield
+    finally:
+        trace._TRACER_PROVIDER = before
+
+
+@pytest.mark.parametrize(("recorded_as", "replayed_as"), product(("whole", "stream"), repeat=2))
+def test_spans_alone_replay_the_loop(case, recorded, recorded_as, replayed_as):
+    api, _, _ = case
+    capture = recorded(stream=recorded_as == "stream")
+    assert [call.completeness for call in capture.llm_io] == ["full", "full"]
+
+    with replay_session(capture) as session:
+        assert LOOPS[api](stream=replayed_as == "stream") == SCRIPT[-1].text
+
+    assert (session.report.verdict, session.report.divergences) == ("identical", ())
+    assert (session.report.served, session.report.not_reached) == (2, 0)

@@ -1,0 +1,111 @@
+"""Programs of six frameworks are recorded, and replay unmodified: no provider is there any more, and no key."""
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from client_tracing import NEEDS_MORE_FRAMEWORKS
+from otlp_sink import otlp_sink, written
+from provider import ScriptedProvider
+from tool_loop import SCRIPT
+
+from otel_runlog import DuckDBRunLogStore
+from otel_runlog.loader import Loader
+
+HERE = Path(__file__).parent
+PROGRAMS = {
+    "langgraph": "langchain.agents",
+    "openai_agents": "agents",
+    "pydantic_ai": "pydantic_ai",
+    "anthropic": "anthropic",
+    "google_genai": "google.genai",
+}
+"""Programs of the folder `programs`, each `<name>_adder.py`, and the module that it needs."""
+CONTENT = {
+    "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
+    "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE": "content",
+}
+
+pytestmark = pytest.mark.frameworks
+
+
+def run(command, **environment):
+    settings = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONPATH": _python_path()}
+    return subprocess.run(command, env=settings | environment, capture_output=True, text=True, timeout=100, check=False)
+
+
+def _python_path():
+    return os.pathsep.join([str(HERE / "programs"), str(HERE.parents[1])])
+
+
+def _addresses(provider):
+    keys = {"OPENAI_API_KEY": "unused", "ANTHROPIC_API_KEY": "unused", "GEMINI_API_KEY": "unused"}
+    urls = {
+        "OPENAI_BASE_URL": provider.openai_url,
+        "ANTHROPIC_BASE_URL": provider.url,
+        "GOOGLE_GEMINI_BASE_URL": provider.url,
+    }
+    return keys | urls
+
+
+def replay(db, command, **environment):
+    """The command of CONTRACT, in an environment without keys and addresses."""
+    start = [sys.executable, "-m", "otel_runlog", "replay", "last", "--db", str(db), "--json", "--"]
+    return run([*start, *command], **environment)
+
+
+def kept(db):
+    with DuckDBRunLogStore(db) as store:
+        return store.list()
+
+
+@pytest.fixture(params=PROGRAMS)
+def program(request):
+    needed = PROGRAMS[request.param]
+    if find_spec(needed.partition(".")[0]) is None:
+        pytest.skip(NEEDS_MORE_FRAMEWORKS)
+    pytest.importorskip(needed, reason=NEEDS_MORE_FRAMEWORKS)
+    return [sys.executable, str(HERE / "programs" / f"{request.param}_adder.py")]
+
+
+@pytest.mark.parametrize(("recorded_as", "replayed_as"), [("whole", "stream"), ("stream", "whole")])
+def test_a_python_program_replays_unmodified(program, tmp_path, recorded_as, replayed_as):
+    db = tmp_path / "runs.duckdb"
+    own = CONTENT | {"OTEL_RUNLOG_DB": str(db)}
+    with ScriptedProvider(SCRIPT) as provider:
+        recorded = run([*program, recorded_as], **own, **_addresses(provider))
+    assert (recorded.stdout, len(provider.served)) == ("It is 84.\n", 3), recorded.stderr
+
+    replayed = replay(db, [*program, replayed_as], **own)
+
+    assert replayed.returncode == 0, replayed.stderr
+    assert replayed.stdout.splitlines()[0] == "It is 84."
+    assert '"verdict":"identical"' in replayed.stdout.replace(" ", "").splitlines()[-1]
+    replay_run, original = kept(db)
+    assert (replay_run.replay_of, original.replay_of) == (original.run_id, None)
+    assert (replay_run.llm_calls, replay_run.cost_estimate.usd) == (3, 0)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.skipif(not (HERE / "node" / "node_modules" / "ai").exists(), reason="needs npm packages")
+@pytest.mark.parametrize(
+    ("api", "recorded_as", "replayed_as"), [("chat", "generate", "stream"), ("responses", "stream", "generate")]
+)
+def test_a_node_program_replays_unmodified(tmp_path, api, recorded_as, replayed_as):
+    db = tmp_path / "runs.duckdb"
+    command = ["node", str(HERE / "node" / "adder.mjs"), api]
+    with otlp_sink() as (url, requests):
+        with ScriptedProvider(SCRIPT) as provider:
+            recorded = run([*command, recorded_as, "json"], OTLP_URL=url, **_addresses(provider))
+        assert recorded.stdout == "It is 84.", recorded.stderr
+        Loader(db).ingest(written(requests, tmp_path))
+
+        replayed = replay(db, [*command, replayed_as, "json"], OTLP_URL=url)
+
+    assert replayed.returncode == 0, replayed.stderr
+    assert replayed.stdout.startswith("It is 84.")
