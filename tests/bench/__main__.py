@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import history, ingest, on_end, queries, server
+from . import history, ingest, on_end, queries, replay, server
 from .measure import FULL, SHORT, Scale
 from .report import Line, Machine, show, write_json
 
@@ -16,6 +16,7 @@ SECTIONS: dict[str, Callable[[Scale], list[Line]]] = {
     ingest.SECTION: ingest.lines,
     history.SECTION: history.lines,
     queries.SECTION: queries.lines,
+    replay.SECTION: replay.lines,
     server.SECTION: server.lines,
 }
 
