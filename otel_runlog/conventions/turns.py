@@ -286,7 +286,9 @@ def request_of(
     params = _params(step.params)
     previous = params.pop(PREVIOUS_RESPONSE, None)
     remembered = previous if isinstance(previous, str) else None
-    model, tools = step.request_model or step.model, definitions_of(io.tools)
+    # Where only the model that answered is known, as an alias was asked for, nobody knows what was.
+    model = step.request_model or (step.model if step.response_model is None else None)
+    tools = definitions_of(io.tools)
     if step.kind is StepKind.EMBEDDING:
         inputs = inputs_of(io.input)
         return LlmRequest(operation="embedding", inputs=inputs, model=model, params=params) if inputs else None

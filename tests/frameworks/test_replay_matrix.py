@@ -105,7 +105,7 @@ def _global_tracing(provider):
         trace._TRACER_PROVIDER = before
 
 
-@pytest.mark.parametrize(("recorded_as", "replayed_as"), product(("whole", "stream"), repeat=2))
+@pytest.mark.parametrize(("recorded_as", "replayed_as"), list(product(("whole", "stream"), repeat=2)))
 def test_spans_alone_replay_the_loop(case, recorded, recorded_as, replayed_as):
     api, _, _ = case
     capture = recorded(stream=recorded_as == "stream")
