@@ -1,10 +1,12 @@
 """A weather agent by each API's own client, as a user writes it: instructions, two tools asked for at once, an answer.
 
 Base URLs and keys come from the environment, as the clients read them. Each loop takes whether to stream and gives the
-last text.
+last text. Pydantic AI's, which traces itself, takes its tracer provider too.
 """
 
+import asyncio
 import json
+from functools import partial
 
 from provider import Answer, ToolCall
 
@@ -162,4 +164,37 @@ def _gemini_streamed(client, asked):
     return [part for chunk in chunks for part in chunk.candidates[0].content.parts]
 
 
+def pydantic_ai(model, *, stream, tracer_provider=None):
+    from pydantic_ai import Agent
+    from pydantic_ai.capabilities import Instrumentation
+    from pydantic_ai.models.instrumented import InstrumentationSettings
+
+    settings = InstrumentationSettings(tracer_provider=tracer_provider)
+    traced = Instrumentation(settings=settings)
+    agent = Agent(model, name="forecaster", instructions=INSTRUCTIONS, capabilities=[traced])
+
+    @agent.tool_plain
+    def weather(city: str, days: int) -> object:
+        """The weather of a city."""
+        return RESULTS[city]
+
+    async def read(_context, events):
+        async for _ in events:
+            pass
+
+    async def ask():
+        async with agent:  # closes the model's client
+            return (await agent.run(QUESTION, event_stream_handler=read if stream else None)).output
+
+    return asyncio.run(ask())
+
+
+MODELS = {
+    "chat": "openai-chat:gpt-5",
+    "responses": "openai-responses:gpt-5",
+    "messages": "anthropic:claude-sonnet-5",
+    "gemini": "google:gemini-2.5-pro",
+}
+"""Pydantic AI's names of a model behind each API."""
+PYDANTIC_AI_LOOPS = {api: partial(pydantic_ai, model) for api, model in MODELS.items()}
 LOOPS = {"chat": openai_chat, "responses": openai_responses, "messages": anthropic_messages, "gemini": gemini}

@@ -1,13 +1,16 @@
 """What each instrumentation recorded of a real client replays from its spans alone, whole or streamed, either way."""
 
 import importlib
+from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from itertools import product
+from typing import NamedTuple
 
 import pytest
 from client_tracing import NEEDS_FRAMEWORKS, Projected
 from provider import ScriptedProvider
-from replay_loops import LOOPS, SCRIPT
+from replay_loops import LOOPS, PYDANTIC_AI_LOOPS, SCRIPT
 from restored import restored
 
 from otel_runlog.captures.building import captures_of
@@ -31,22 +34,35 @@ MAKERS = {
     ("messages", "traceloop"): "opentelemetry.instrumentation.anthropic:AnthropicInstrumentor",
     ("gemini", "otel-genai"): "opentelemetry.instrumentation.google_genai:GoogleGenAiSdkInstrumentor",
     ("gemini", "openinference"): "openinference.instrumentation.google_genai:GoogleGenAIInstrumentor",
+    **dict.fromkeys(((api, "pydantic-ai") for api in LOOPS), None),
 }
-"""The API and who instruments its client; None: the client traces itself."""
+"""The API and who instruments its client; None: the client or the framework traces itself."""
 CLIENTS = {"chat": "openai", "responses": "openai", "messages": "anthropic", "gemini": "google.genai"}
 CONTENT = {
     "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
     "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE": "content",
 }
+PYDANTIC_AI_MODULES = {"chat": "openai", "responses": "openai", "messages": "anthropic", "gemini": "google"}
 KEYS = {"OPENAI_API_KEY": "unused", "ANTHROPIC_API_KEY": "unused", "GEMINI_API_KEY": "unused"}
+
+
+class Case(NamedTuple):
+    api: str
+    maker: str
+    instrumentors: list
+    loop: Callable
 
 
 @pytest.fixture(params=MAKERS, ids="-".join)
 def case(request):
+    """An API, who instruments it, the instrumentations, and the loop to run with a tracer provider or none."""
     api, maker = request.param
     pytest.importorskip(CLIENTS[api], reason=NEEDS_FRAMEWORKS)
-    return api, maker, _instrumentors(MAKERS[request.param])
+    if maker == "pydantic-ai":
+        pytest.importorskip("pydantic_ai.models." + PYDANTIC_AI_MODULES[api], reason=NEEDS_FRAMEWORKS)
+        return Case(api, maker, [], PYDANTIC_AI_LOOPS[api])
+    return Case(api, maker, _instrumentors(MAKERS[request.param]), LOOPS[api])
 
 
 def _instrumentors(place):
@@ -69,28 +85,41 @@ def provider_served(monkeypatch, script=SCRIPT):
         yield provider
 
 
+@pytest.fixture(scope="module")
+def recordings():
+    """The captures that were made, by API, maker and way: each is replayed more than once."""
+    return {}
+
+
 @pytest.fixture
-def recorded(case, monkeypatch, tmp_path):
+def recorded(case, monkeypatch, tmp_path, recordings):
     """Records the loop of the case, whole or streamed: the capture of its run, from spans only."""
-    api, maker, instrumentors = case
     for name, value in CONTENT.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY", "true" if maker == "anthropic-sdk" else "false")
+    monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY", "true" if case.maker == "anthropic-sdk" else "false")
 
     def record(*, stream):
-        tracing = Projected(tmp_path)
-        spans = tracing._spans
-        native = _global_tracing(tracing.provider) if maker == "anthropic-sdk" else nullcontext()
-        traced = tracing.instrumented(*instrumentors)
-        package = CLIENTS[api].partition(".")[0]
-        with provider_served(monkeypatch) as provider, restored(package), native, traced, tracing.agent("forecaster"):
-            text = LOOPS[api](stream=stream)
-        assert text == SCRIPT[-1].text
-        assert len(provider.served) == len(SCRIPT)
-        [capture] = captures_of([from_sdk(span) for span in spans.get_finished_spans()])
-        return capture
+        key = (case.api, case.maker, stream)
+        if key not in recordings:
+            recordings[key] = _recorded(case, stream, monkeypatch, tmp_path)
+        return recordings[key]
 
     return record
+
+
+def _recorded(case, stream, monkeypatch, folder):
+    tracing = Projected(folder)
+    own = case.maker == "pydantic-ai"
+    native = _global_tracing(tracing.provider) if case.maker == "anthropic-sdk" else nullcontext()
+    agent = nullcontext() if own else tracing.agent("forecaster")
+    loop = partial(case.loop, tracer_provider=tracing.provider) if own else case.loop
+    package = CLIENTS[case.api].partition(".")[0]
+    traced = tracing.instrumented(*case.instrumentors)
+    with provider_served(monkeypatch) as provider, restored(package), native, traced, agent:
+        text = loop(stream=stream)
+    assert (text, len(provider.served)) == (SCRIPT[-1].text, len(SCRIPT))
+    [capture] = captures_of([from_sdk(span) for span in tracing._spans.get_finished_spans()])
+    return capture
 
 
 @contextmanager
@@ -107,12 +136,11 @@ def _global_tracing(provider):
 
 @pytest.mark.parametrize(("recorded_as", "replayed_as"), list(product(("whole", "stream"), repeat=2)))
 def test_spans_alone_replay_the_loop(case, recorded, recorded_as, replayed_as):
-    api, _, _ = case
     capture = recorded(stream=recorded_as == "stream")
     assert [call.completeness for call in capture.llm_io] == ["full", "full"]
 
     with replay_session(capture) as session:
-        assert LOOPS[api](stream=replayed_as == "stream") == SCRIPT[-1].text
+        assert case.loop(stream=replayed_as == "stream") == SCRIPT[-1].text
 
     assert (session.report.verdict, session.report.divergences) == ("identical", ())
     assert (session.report.served, session.report.not_reached) == (2, 0)
