@@ -15,8 +15,9 @@ c. A call's id is its number in the conversation, for ids are made anew by every
    where the result says `call_1`. A result belongs to the call whose id it names, else to the oldest one unanswered
    (of its tool, where it names one: Gemini sends names and no ids). The results of a turn are in the calls' order.
 d. Arguments are the value that their JSON text says. Results likewise, text blocks being their text: Anthropic's own
-   spans write blocks where the wire has a text. (Reading does this: `conventions.turns`.) A result {"error": text} is
-   its text: so pydantic-ai and AI SDK send what their spans call by the text alone.
+   spans write blocks where the wire has a text. (Reading does this: `conventions.turns`.) A result alone in an object
+   of one key that says no more (`WRAPPERS`) is that result: Gemini takes objects only, so that pydantic-ai, Google's
+   client and the AI SDK send there as {"return_value": text} or {"error": text} what their spans call by the text.
 e. Pictures, sounds and files are the sha256 of their bytes, else their address: spans keep no bytes.
 f. Thoughts, signatures, cache marks, names and ids play no part, nor do streaming and parameters: most spans lack them.
    Model, tools and parameters are compared apart from this and reported as drift.
@@ -49,6 +50,8 @@ LANE_DIGITS: Final = 8
 MAX_DEPTH: Final = 100
 """Values nested deeper count as the JSON text of what is below."""
 MAX_INTEGER: Final = 2**63
+WRAPPERS: Final = frozenset({"result", "output", "return_value", "error"})
+"""Keys that clients put a tool's result under where an API takes objects only."""
 UNKNOWN_PREVIOUS: Final = "unknown"
 """`previous` of a request that goes on from an answer which nobody here gave."""
 
@@ -195,9 +198,9 @@ class _CallNumbers:
 
 
 def _result(value: Json) -> Json:
-    """A tool's result; one that only tells an error is the error's text."""
-    if isinstance(value, dict) and value.keys() == {"error"} and isinstance(value["error"], str):
-        return value["error"]
+    """A tool's result, out of the object that a client put around it because Gemini takes nothing else."""
+    while isinstance(value, dict) and len(value) == 1 and not WRAPPERS.isdisjoint(value):
+        value = turns.result_of(next(iter(value.values())))
     return _value(value)
 
 
