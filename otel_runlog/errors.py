@@ -32,7 +32,7 @@ RunLogError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from otel_runlog.conversation import CallError
@@ -111,6 +111,15 @@ class ReplayMismatch(ReplayError):  # noqa: N818 - the contract's name
     def __init__(self, message: str, *, call_index: int | None, path: str, recorded: object, got: object) -> None:
         super().__init__(message)
         self.call_index, self.path, self.recorded, self.got = call_index, path, recorded, got
+
+    def __reduce__(self) -> tuple[object, tuple[type[ReplayMismatch], str, dict[str, object]]]:
+        facts = {"call_index": self.call_index, "path": self.path, "recorded": self.recorded, "got": self.got}
+        return _made_again, (type(self), str(self), facts)
+
+
+def _made_again(of: type[ReplayMismatch], message: str, facts: dict[str, Any]) -> ReplayMismatch:
+    """An error with keywords, from another process."""
+    return of(message, **facts)
 
 
 class ReplayExhausted(ReplayError):  # noqa: N818 - the contract's name

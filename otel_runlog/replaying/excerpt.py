@@ -45,11 +45,6 @@ def pair(recorded: Json, got: Json, columns: int) -> tuple[str, str]:
     return _from(one, start, columns), _from(other, start, columns)
 
 
-def value(shown: Json, columns: int) -> str:
-    """A value from its beginning."""
-    return cut(_shown(shown), columns)
-
-
 def _shown(shown: Json, *, ascii_only: bool = False) -> str:
     if shown is None:
         return NOTHING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -113,6 +114,8 @@ def test_the_first_difference_is_raised(
     error = caught.value
     assert (error.call_index, error.path, error.recorded, error.got) == where
     assert str(error).startswith(f"replay of 3f2a9c01: diverged at call {where[0]} of 3: ")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.path, again.got) == (ReplayMismatch, str(error), error.path, error.got)
 
 
 def test_all_differences_are_told_where_the_replay_goes_on() -> None:
