@@ -109,7 +109,8 @@ class Answering:
         try:
             asked = api.parse(f"/{path}", msgspec.json.decode(request.body), recall=self._given.get)
         except (msgspec.MsgspecError, RequestError, RecursionError) as error:
-            self._exchanges.add_unserved(Unserved(method=request.method, path=path, why=f"the body: {error}"))
+            why = f"it could not be read: {error}"
+            self._exchanges.add_unserved(Unserved(method=request.method, path=path, why=why, failed=True))
             return failure(api, _BAD_REQUEST, None, f"the replay cannot read this request: {error}")
         call = Call(number, started_ns, api, asked, door, path, request)
         reply = self._reply(call)

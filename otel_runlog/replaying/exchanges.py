@@ -43,11 +43,16 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unserved(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that no recorded call can answer, and why: another path than a model call's, or a body that is none."""
+    """A request that no recorded call can answer, and why.
+
+    `failed`: it may have been a model call, which could not be read or answered. Else it is none, as a count of tokens:
+    what came of it shows in the model calls after it.
+    """
 
     method: str
     path: str
     why: str
+    failed: bool = False
 
 
 class Exchanges:

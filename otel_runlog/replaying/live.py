@@ -55,15 +55,16 @@ class Forwarder:
         Raises:
             CannotGoOnError: it cannot take it, or does not answer.
         """
-        check_may_go_on(call.door, call.request, own_ids)
+        _check_ids(call.door, call.request, own_ids)
         return self.forward(call.door, call.path, call.request)
 
     def forward(self, door: ProviderDoor, path: str, request: Request) -> Response:
         """What the provider answers to `request`, whose path below the door is `path`.
 
         Raises:
-            CannotGoOnError: there is no provider to send it to, or it does not answer.
+            CannotGoOnError: it has no key, there is no provider to send it to, or that does not answer.
         """
+        _check_key(door, request)
         url = self._url(door, path)
         query = request.query
         headers = {name: value for name, value in request.headers.items() if name not in _NOT_SENT_ON}
@@ -103,22 +104,16 @@ class Forwarder:
         return f"{base}/{door.version}{below}" if door.version and not has_version else base + below
 
 
-def check_may_go_on(door: ProviderDoor, request: Request, own_ids: frozenset[str]) -> None:
-    """See whether the provider could take it.
-
-    Args:
-        door: where it came in.
-        request: as it came.
-        own_ids: ids of answers that nobody but this replay knows.
-
-    Raises:
-        CannotGoOnError: it could not.
-    """
+def _check_key(door: ProviderDoor, request: Request) -> None:
     key = next((request.headers[name] for name in KEY_HEADERS if name in request.headers), None)
     key = key or request.query.get(KEY_IN_QUERY)
     if key is None or DUMMY_KEY in key:
         names = " or ".join((*door.keys, *door.keys_if_set)) or "its key"
-        raise CannotGoOnError(f"this call was not recorded, and {door.name} needs a real key to answer it: set {names}")
+        raise CannotGoOnError(f"this was not recorded, and {door.name} needs a real key to answer it: set {names}")
+
+
+def _check_ids(door: ProviderDoor, request: Request, own_ids: frozenset[str]) -> None:
+    """See that a request says nothing that this replay alone knows, `own_ids` and signatures of its own making."""
     own = next((own for own in own_ids if own.encode() in request.body), None)
     if own is not None:
         raise CannotGoOnError(

@@ -29,6 +29,7 @@ THREADS: Final = 64
 MEMORY_BYTES: Final = 4 << 30
 """A quarter is for bodies of requests on their way, of 64 MiB at most."""
 STOP_S: Final = 2.0
+OTHER_METHODS: Final = ("PUT", "PATCH", "DELETE")
 NOT_SERVED_TYPE: Final = "replay_not_served"
 FAILED_TYPE: Final = "replay_failed"
 _OK, _FAILED, _NOT_SERVED = 200, 500, 501
@@ -78,6 +79,10 @@ class ReplayServer:
                 *routes,
                 Route(method="POST", path=rest, handle=self._safely(self._post), max_body_bytes=None),
                 Route(method="GET", path=rest, handle=self._safely(self._get)),
+                *(
+                    Route(method=method, path=rest, handle=self._safely(self._rest), max_body_bytes=None)
+                    for method in OTHER_METHODS
+                ),
             ),
             Guard(),
             Budget(MEMORY_BYTES),
@@ -112,6 +117,9 @@ class ReplayServer:
                 return found
         return self._other(door, path, request)
 
+    def _rest(self, request: Request) -> Response:
+        return self._other(*_door_of(request), request)
+
     def _other(self, door: ProviderDoor | None, path: str, request: Request) -> Response:
         """What no recorded call is about."""
         door = door or DOORS[0]
@@ -125,8 +133,8 @@ class ReplayServer:
         message = f"a replay answers model calls and lists of models; {request.method} {path[:200]} is none of these"
         return failure(_api_of(door), _NOT_SERVED, NOT_SERVED_TYPE, message)
 
-    def _unserved(self, request: Request, path: str, why: str) -> None:
-        self._exchanges.add_unserved(Unserved(method=request.method, path=path, why=why))
+    def _unserved(self, request: Request, path: str, why: str, *, failed: bool = False) -> None:
+        self._exchanges.add_unserved(Unserved(method=request.method, path=path, why=why, failed=failed))
 
     def _safely(self, handle: Callable[[Request], Response]) -> Callable[[Request], Response]:
         """A bug of ours is an error that no client tries again, and that the report tells."""
@@ -137,7 +145,7 @@ class ReplayServer:
             except Exception as error:
                 logger.exception("the replay failed to answer %s", request.path)
                 door, path = _door_of(request)
-                self._unserved(request, path, f"the replay failed: {error!r}")
+                self._unserved(request, path, f"the replay failed: {error!r}", failed=True)
                 message = f"the replay failed: {type(error).__name__}, its log says how"
                 return failure(_api_of(door or DOORS[0]), _FAILED, FAILED_TYPE, message)
 

@@ -177,7 +177,8 @@ class ReplaySession:
         unserved = tuple(f"{u.method} {u.path}: {u.why}" for u in self._asked.unserved)
         if not unserved:
             return report
-        verdict = ReproVerdict.INCOMPLETE if report.same else report.verdict
+        failed = any(u.failed for u in self._asked.unserved)
+        verdict = ReproVerdict.INCOMPLETE if failed and report.same else report.verdict
         return msgspec.structs.replace(report, verdict=verdict, not_compared=(*report.not_compared, *unserved))
 
 

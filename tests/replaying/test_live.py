@@ -154,7 +154,7 @@ def test_without_a_real_key_nothing_goes_on(headers: dict[str, str], provider: P
         body = {"model": "m-1", "messages": messages("three")}
         reply = client.request("POST", "/openai/v1/chat/completions", body, headers)
         assert refused(session, reply) == (
-            "this call was not recorded, and openai needs a real key to answer it: set OPENAI_API_KEY"
+            "this was not recorded, and openai needs a real key to answer it: set OPENAI_API_KEY"
         )
     assert provider.sent == []
 
@@ -205,6 +205,7 @@ def test_what_is_no_model_call_goes_on_too_and_is_told(provider: Provider) -> No
         counted = client.request("POST", "/anthropic/v1/messages/count_tokens", {}, {"x-api-key": "real"})
         assert counted.json == {"input_tokens": 7}
         assert client.request("GET", "/openai/v1/models/m-9", headers=KEY).status == 404
+        assert client.request("GET", "/openai/v1/models/m-9").status == 400
         assert [path for _, path, _, _ in provider.sent] == ["/v1/messages/count_tokens", "/v1/models/m-9"]
         assert "POST v1/messages/count_tokens: it went to the provider" in session.report.not_compared
 

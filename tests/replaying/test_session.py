@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
-from replays import RUN_ID, Client, answer, call, capture, request, said
+from replays import RUN_ID, Client, answer, call, capture, messages, request, said
 
 from otel_runlog.capture import CapturedTool, ToolSource
 from otel_runlog.captures.document import write_capture
@@ -28,6 +28,7 @@ from otel_runlog.errors import (
     RunNotFoundError,
 )
 from otel_runlog.model import Content
+from otel_runlog.replaying import answering
 from otel_runlog.replaying.divergence import DivergenceKind, ReproVerdict, Resolution
 from otel_runlog.replaying.session import ReplaySession, replay_session
 
@@ -149,16 +150,18 @@ def test_a_recorded_error_comes_back_with_its_status() -> None:
         assert session.report.same
 
 
-def test_what_no_recorded_call_is_about_is_said_and_makes_the_replay_incomplete() -> None:
+def test_what_no_recorded_call_is_about_is_said_and_changes_no_verdict() -> None:
     with ReplaySession(said(("one", "1"))) as session, client_of(session) as client:
         assert client.text("one") == "1"
+        assert client.request("DELETE", "/openai/v1/responses/resp_1").status == 501
         reply = client.request("POST", "/anthropic/v1/messages/count_tokens", {"messages": []})
         assert (reply.status, reply.headers["x-should-retry"]) == (501, "false")
         assert reply.json["type"] == "error"
         assert reply.json["error"]["type"] == "replay_not_served"
         report = session.report
-        assert report.verdict is ReproVerdict.INCOMPLETE
+        assert report.verdict is ReproVerdict.IDENTICAL
         assert "POST v1/messages/count_tokens: a replay does not answer it" in report.not_compared
+        assert "DELETE v1/responses/resp_1: a replay does not answer it" in report.not_compared
 
 
 @pytest.mark.parametrize(
@@ -188,8 +191,9 @@ def test_a_body_that_is_no_request_is_400_in_the_providers_form(
     reply = client.request("POST", "/openai/v1/chat/completions", body)
     assert (reply.status, reply.headers["x-should-retry"]) == (400, "false")
     assert reply.json["error"]["message"].startswith("the replay cannot read this request: ")
-    assert session.report.verdict is ReproVerdict.DIVERGED  # both calls are missing
-    assert client.text("one") == "1"
+    assert (client.text("one"), client.text("two")) == ("1", "2")
+    assert session.report.verdict is ReproVerdict.INCOMPLETE
+    assert session.report.not_compared[-1].startswith("POST v1/chat/completions: it could not be read: ")
 
 
 def test_large_and_compressed_bodies_are_read() -> None:
@@ -396,3 +400,25 @@ def test_a_live_session_inside_a_strict_one_has_the_real_key_again(monkeypatch: 
             assert os.environ["OPENAI_API_KEY"] == "real"
         assert os.environ["OPENAI_API_KEY"] != "real"
     assert os.environ["OPENAI_API_KEY"] == "real"
+
+
+def test_a_bug_of_ours_is_an_error_that_no_client_tries_again_and_no_key_is_logged(
+    replayed: tuple[ReplaySession, Client], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    session, client = replayed
+    keys = {"Authorization": "Bearer sk-real", "x-api-key": "sk-real"}
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    with caplog.at_level("DEBUG"):
+        body = {"model": "m-1", "messages": messages("one")}
+        assert client.request("POST", "/openai/v1/chat/completions?key=sk-real", body, keys).status == 200
+        monkeypatch.setattr(answering, "_rendered", fails)
+        reply = client.request("POST", "/openai/v1/chat/completions", {**body, "messages": messages("two")}, keys)
+        client.request("POST", "/openai/v1/files?key=sk-real", body, keys)
+    assert (reply.status, reply.headers["x-should-retry"]) == (500, "false")
+    assert reply.json["error"]["message"] == "the replay failed: RuntimeError, its log says how"
+    assert session.report.verdict is ReproVerdict.INCOMPLETE
+    assert "a bug" in caplog.text
+    assert "sk-real" not in caplog.text + repr(session.exchanges) + repr(session.report)
