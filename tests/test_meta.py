@@ -56,7 +56,14 @@ LAYERS = (
     {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy", "span_weight"},
     {"captures.building", "captures._calls", "captures._tools", "captures._told"},
     {"replaying.matching", "replaying.llm_matching", "replaying.tool_matching", "replaying.outcomes"}
-    | {"replaying.recording", "replaying.normalising", "replaying.ledger", "replaying.drift", "replaying.telling"}
+    | {
+        "replaying.recording",
+        "replaying.normalising",
+        "replaying.ledger",
+        "replaying.drift",
+        "replaying.partial",
+        "replaying.telling",
+    }
     | {"replaying.in_process", "replaying.asking_again", "replaying.answers", "replaying.doors"}
     | {"replaying.requirements", "replaying.tool_values", "replaying.tool_words", "testing"},
     {"store"},

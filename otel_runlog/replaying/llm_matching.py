@@ -16,6 +16,7 @@ from otel_runlog.replaying.drift import drift_of, not_compared
 from otel_runlog.replaying.ledger import Ledger
 from otel_runlog.replaying.normalising import Normaliser
 from otel_runlog.replaying.outcomes import Missed, Served, Settled
+from otel_runlog.replaying.partial import can_be
 from otel_runlog.replaying.recording import Recording, key_or_none, said_by
 from otel_runlog.replaying.report import calls_named, head_of
 from otel_runlog.replaying.telling import Telling
@@ -67,6 +68,7 @@ class LlmMatching:
         self._misses: list[_Miss] = []
         self._unseen: dict[str, None] = {}
         self._in_order: set[int] = set()
+        self._in_part: set[int] = set()
         self._lacking: set[int] = set()
         self.drift: list[StepDivergence] = []
         self.notes: dict[str, None] = {}
@@ -81,7 +83,21 @@ class LlmMatching:
         if self._key == "order":
             return self._ask_in_order(asked, key, lane)
         number = self._ledger.take(key)
+        if number is None:
+            number = self._take_in_part(asked, key)
         return self._missed(asked, key, lane) if number is None else self._found(asked, lane, number)
+
+    def _take_in_part(self, asked: LlmRequest, key: str | None) -> int | None:
+        """The next call that a request can be of those that were recorded in part."""
+        if not self._recording.cut or self._ledger.numbers(key):
+            return None
+        free = frozenset(self._ledger.free())
+        for number, request in self._recording.cut.items():
+            if number in free and can_be(request, asked):
+                self._ledger.take_number(number)
+                self._in_part.add(number)
+                return number
+        return None
 
     def answered_live(self, number: int, answer: LlmAnswer | CallError) -> None:
         """Keep what the real model answered to the miss of this number."""
@@ -249,8 +265,8 @@ class LlmMatching:
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether a call came whose request or answer is not in the capture."""
-        return bool(self._in_order or self._lacking)
+        """Whether a call came whose request or answer is not, or not whole, in the capture."""
+        return bool(self._in_order or self._in_part or self._lacking)
 
     def not_compared(self) -> list[str]:
         """What could not be compared, and why."""
@@ -258,6 +274,9 @@ class LlmMatching:
         if self._in_order:
             which = calls_named(self._recording.calls[number].call_index for number in self._in_order)
             lines.append(f"requests of {which}: not recorded, answered in recorded order")
+        if self._in_part:
+            which = calls_named(self._recording.calls[number].call_index for number in self._in_part)
+            lines.append(f"requests of {which}: recorded in part, compared as far as they go")
         if self._lacking:
             which = calls_named(self._recording.calls[number].call_index for number in self._lacking)
             lines.append(f"answers of {which}: not recorded")

@@ -10,6 +10,7 @@ import msgspec
 from otel_runlog.capture import Capture, CapturedLlm, CapturedTool
 from otel_runlog.conversation import CallError, CallPart, Json, LlmAnswer, LlmRequest, ResultPart, Role, Turn
 from otel_runlog.fingerprint import VERSION, canonical, fingerprint_of
+from otel_runlog.model import Content
 from otel_runlog.replaying.comparing import key_of
 from otel_runlog.replaying.normalising import Normaliser
 
@@ -39,6 +40,12 @@ class Recording:
         self.operations = frozenset(call.operation for call in self.calls)
         self.known_params = frozenset(name for call in self.calls for name in _params(call))
         self._turns: dict[int, list[str]] = {}
+
+    @cached_property
+    def cut(self) -> dict[int, LlmRequest]:
+        """The requests that were recorded in part, by number."""
+        cut = ((number, call) for number, call in enumerate(self.calls) if call.completeness is Content.TRUNCATED)
+        return {number: call.request for number, call in cut if call.request is not None}
 
     @cached_property
     def agents(self) -> dict[int, str]:

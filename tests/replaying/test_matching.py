@@ -11,8 +11,9 @@ import msgspec
 import pytest
 from recorded import asks, assistant, calls, capture, llm, result, says, system, tool, user
 
-from otel_runlog.capture import RedactionRules
+from otel_runlog.capture import CapturedLlm, RedactionRules
 from otel_runlog.conversation import CallError, Json, LlmAnswer, LlmRequest, ToolDefinition
+from otel_runlog.model import Content
 from otel_runlog.redaction import SecretPatterns
 from otel_runlog.replaying.divergence import Cause, DivergenceKind, ReplayMode, ReproVerdict, Resolution
 from otel_runlog.replaying.matching import Key, Matcher, Missed, Served, ToolMissed, ToolServed
@@ -243,6 +244,32 @@ def test_order_needs_the_recorded_prompts_where_there_are_any() -> None:
 def test_a_call_without_its_prompt_is_not_found_by_fingerprint() -> None:
     matcher = order(llm(None, "1"), key="fingerprint")
     assert missed(matcher.ask(asks("a"))).divergence.detail == "its request was not recorded"
+
+
+# -- recorded in part ---
+
+
+def in_part(request: LlmRequest, said: str) -> CapturedLlm:
+    return msgspec.structs.replace(llm(request, said), completeness=Content.TRUNCATED)
+
+
+@pytest.mark.parametrize("mark", ["", "...", "[TRUNCATED: original length 900]"])
+def test_a_prompt_that_was_cut_off_is_found_by_its_beginning(mark: str) -> None:
+    long = "Tell me of the weather in Paris, in a few words. " * 9
+    run = capture(in_part(asks("short"), "0"), in_part(asks(long[:100] + mark), "1"), llm(asks("b"), "2"))
+    matcher = Matcher(run)
+    assert answer(matcher.ask(asks(long))) == "1"
+    assert isinstance(matcher.ask(asks("shorter")), Missed)
+    assert isinstance(matcher.ask(asks(long)), Missed)
+    report = matcher.report()
+    assert report.not_compared == ("requests of call 2: recorded in part, compared as far as they go",)
+    assert report.divergences[0].detail == "it was recorded in part only"
+
+
+def test_what_was_compared_in_part_is_incomplete() -> None:
+    matcher = Matcher(capture(in_part(asks("x" * 40), "1")))
+    matcher.ask(asks("x" * 50))
+    assert matcher.report().verdict is ReproVerdict.INCOMPLETE
 
 
 # -- tools ---
