@@ -2,7 +2,7 @@
 
 The only code of a replay that connects to anything; strict and soft never import it. A request goes on as it came:
 body, query and headers, the caller's key among them, which is written nowhere. The answer is relayed whole, a stream
-too, once all of it is there. Proxies of the environment are not used.
+too, once all of it is there. HTTP proxies of the environment are used, as the program's own client would.
 
 What cannot go on is refused with the reason, where it can be told before the provider is asked: the caller has no key,
 its request goes on from an answer that only this replay knows, or it sends a thought back whose signature was not
@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # typeshed leaves it out
 
 import urllib3
 
 from otel_runlog import apis
+from otel_runlog.errors import ConfigError
 from otel_runlog.replaying.answering import Call, CannotGoOnError
-from otel_runlog.replaying.environment import DUMMY_KEY, ProviderDoor
+from otel_runlog.replaying.environment import DUMMY_KEY, ProviderDoor, upstreams
 from otel_runlog.server.routes import Request, Response
 
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -41,13 +43,21 @@ class Forwarder:
     """Sends requests on.
 
     Args:
-        upstreams: the base URL of each door that leads somewhere, by its name.
+        environ: the environment that says where each provider is, and by which proxy.
+
+    Raises:
+        ConfigError: a proxy that cannot be used.
     """
 
-    def __init__(self, upstreams: Mapping[str, str]) -> None:
-        self._upstreams = dict(upstreams)
-        timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
-        self._pool = urllib3.PoolManager(num_pools=8, maxsize=64, retries=False, timeout=timeout)
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._upstreams = upstreams(environ)
+        pools: dict[str | None, urllib3.PoolManager] = {}
+        self._pools: dict[str, urllib3.PoolManager] = {}
+        for name, base in self._upstreams.items():
+            proxy = _proxy(base, environ)
+            if proxy not in pools:
+                pools[proxy] = _pool(proxy)
+            self._pools[name] = pools[proxy]
 
     def go_on(self, call: Call, own_ids: frozenset[str]) -> Response:
         """What the provider answers to a model call; `own_ids` are ids of answers that only this replay knows.
@@ -70,7 +80,7 @@ class Forwarder:
         headers = {name: value for name, value in request.headers.items() if name not in _NOT_SENT_ON}
         headers["accept-encoding"] = "identity"
         try:
-            got = self._pool.request(
+            got = self._pools[door.name].request(
                 request.method,
                 f"{url}?{urlencode(query)}" if query else url,
                 body=request.body or None,
@@ -89,7 +99,8 @@ class Forwarder:
 
     def close(self) -> None:
         """Let go of all connections."""
-        self._pool.clear()
+        for pool in self._pools.values():
+            pool.clear()
 
     def _url(self, door: ProviderDoor, path: str) -> str:
         """Where a path below a door would have gone, had the base URL not been replaced by the door's."""
@@ -102,6 +113,27 @@ class Forwarder:
         has_version = any(part.startswith("v1") for part in (path.partition("/")[0], base.rpartition("/")[2]))
         # Vercel's SDK expects the version in the base URL, Anthropic's adds it to the path.
         return f"{base}/{door.version}{below}" if door.version and not has_version else base + below
+
+
+def _pool(proxy: str | None) -> urllib3.PoolManager:
+    timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
+    if proxy is None:
+        return urllib3.PoolManager(num_pools=8, maxsize=64, retries=False, timeout=timeout)
+    try:
+        return urllib3.ProxyManager(proxy, num_pools=8, maxsize=64, retries=False, timeout=timeout)
+    except urllib3.exceptions.HTTPError:  # its message may hold the proxy's password
+        raise ConfigError("the proxy of the environment is no http:// or https:// URL, which live mode needs") from None
+
+
+def _proxy(url: str, environ: Mapping[str, str]) -> str | None:
+    """The proxy that the environment wants for a URL: http_proxy and https_proxy in either case, but for no_proxy."""
+    place = urlsplit(url)
+    name = f"{place.scheme}_proxy"
+    proxy = environ.get(name) or environ.get(name.upper())
+    exceptions = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
+    if not proxy or proxy_bypass_environment(place.netloc, {"no": exceptions}):
+        return None
+    return proxy
 
 
 def _check_key(door: ProviderDoor, request: Request) -> None:

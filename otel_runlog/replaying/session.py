@@ -23,7 +23,7 @@ from otel_runlog.errors import ConfigError
 from otel_runlog.redaction import redactor_of
 from otel_runlog.replaying.answering import Answering
 from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, ReproVerdict
-from otel_runlog.replaying.environment import Overlays, environment, upstreams
+from otel_runlog.replaying.environment import Overlays, environment
 from otel_runlog.replaying.exchanges import Exchange, Exchanges
 from otel_runlog.replaying.matching import Key, Matcher
 from otel_runlog.replaying.normalising import Normaliser
@@ -274,7 +274,7 @@ def _way_out(mode: ReplayMode, environ: Mapping[str, str] | None) -> Forwarder |
         return None
     from otel_runlog.replaying.live import Forwarder
 
-    return Forwarder(upstreams(process_environment() if environ is None else environ))
+    return Forwarder(process_environment() if environ is None else environ)
 
 
 def _models(capture: Capture) -> tuple[str, ...]:

@@ -12,9 +12,10 @@ import pytest
 from replays import RUN_ID, Client, Reply, answer, call, capture, messages, request, said
 
 from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest, Role, TextPart, ThinkingPart, Turn
+from otel_runlog.errors import ConfigError
 from otel_runlog.replaying.divergence import ReproVerdict, Resolution
 from otel_runlog.replaying.environment import DOOR_NAMES, DUMMY_KEY
-from otel_runlog.replaying.live import Forwarder
+from otel_runlog.replaying.live import Forwarder, _proxy
 from otel_runlog.replaying.session import ReplaySession
 
 KEY = {"Authorization": "Bearer sk-real"}
@@ -210,6 +211,23 @@ def test_what_is_no_model_call_goes_on_too_and_is_told(provider: Provider) -> No
         assert "POST v1/messages/count_tokens: it went to the provider" in session.report.not_compared
 
 
+def test_the_proxy_of_the_environment_is_used_as_the_client_would(provider: Provider) -> None:
+    provider.answers = [completion("three!")]
+    environ = {"OPENAI_BASE_URL": "http://gateway.test/v1", "HTTP_PROXY": provider.url, "NO_PROXY": "other.test"}
+    with (
+        ReplaySession(said(("one", "1")), mode="live", environ=environ) as session,
+        closing(Client(session.url)) as client,
+    ):
+        assert ask(client, "three").status == 200
+    assert provider.sent[0][1] == "http://gateway.test/v1/chat/completions?beta=1"
+    assert _proxy("http://gateway.test/v1", environ) == provider.url
+    assert _proxy("https://gateway.test/v1", environ) is None
+    assert _proxy("http://other.test:80/v1", environ) is None
+    with pytest.raises(ConfigError, match="live mode needs") as raised:
+        ReplaySession(said(("one", "1")), mode="live", environ={"https_proxy": "socks5://me:secret@proxy"})
+    assert "secret" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("door", "base", "path", "url"),
     [
@@ -229,4 +247,5 @@ def test_what_is_no_model_call_goes_on_too_and_is_told(provider: Provider) -> No
     ],
 )
 def test_a_path_goes_below_the_base_url_that_was_there(door: str, base: str, path: str, url: str) -> None:
-    assert Forwarder({door: base})._url(DOOR_NAMES[door], path) == url
+    variable = (*DOOR_NAMES[door].variables, *DOOR_NAMES[door].variables_if_set)[0]
+    assert Forwarder({variable: base})._url(DOOR_NAMES[door], path) == url
