@@ -91,7 +91,7 @@ ANSWERS = st.builds(
 
 
 @pytest.mark.parametrize("name", CHATS)
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(answer=ANSWERS)
 def test_any_answer_is_read_back_the_same_from_json_and_from_a_stream(name, answer):
     as_json, as_events = READERS[name]
