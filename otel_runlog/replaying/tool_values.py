@@ -19,24 +19,28 @@ _POSITIONAL: Final = "args"
 _PLAIN: Final = (str, int, float, bool, type(None))
 
 
-def to_json(value: object) -> Json:
+def to_json(value: object, *, only_set: bool = False) -> Json:
     """A value as JSON says it; data classes, pydantic models, dates, sets and the like by their content.
+
+    Args:
+        value: the value.
+        only_set: leave out what a pydantic model was not given but has by default, as the arguments of a call.
 
     Raises:
         TypeError: JSON cannot say it.
     """
+
+    def dumped(inner: object) -> object:
+        dump = getattr(inner, "model_dump", None)  # pydantic
+        if not callable(dump) or isinstance(inner, type):
+            raise TypeError(f"{type(inner).__name__} is nothing that JSON can say")
+        return dump(mode="json", exclude_unset=only_set)
+
     try:
-        found: Json = msgspec.to_builtins(value, str_keys=True, enc_hook=_by_its_own_word)
+        found: Json = msgspec.to_builtins(value, str_keys=True, enc_hook=dumped)
     except (ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise TypeError(str(error)) from None
     return found
-
-
-def _by_its_own_word(value: object) -> object:
-    dump = getattr(value, "model_dump", None)  # pydantic
-    if not callable(dump) or isinstance(value, type):
-        raise TypeError(f"{type(value).__name__} is nothing that JSON can say")
-    return dump(mode="json")
 
 
 def question(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolQuestion:
@@ -87,7 +91,7 @@ def _sayable(values: Mapping[str, Any]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, value in values.items():
         try:
-            found[key] = to_json(value)
+            found[key] = to_json(value, only_set=True)
         except TypeError:
             continue
     return found
