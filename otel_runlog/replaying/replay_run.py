@@ -25,13 +25,15 @@ from otel_runlog.model import (
     UsageSource,
     utc,
 )
-from otel_runlog.replaying.divergence import Resolution
+from otel_runlog.replaying.divergence import DivergenceKind, Resolution, StepDivergence
 from otel_runlog.replaying.exchanges import Exchange
 from otel_runlog.replaying.tool_door import ToolExchange
 from otel_runlog.runs import cost_of_run
 
 CONVENTION: Final = "replay"
 """What `steps.convention` says of calls that were not read from a span."""
+TOOL_RESULT_CHANGED: Final = DivergenceKind.TOOL_RESULT_CHANGED
+"""The one difference that may be live without a call that was not recorded: a tool that was told to run."""
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +51,13 @@ def run_of_replay(
     asked: Sequence[Exchange],
     tools: Sequence[ToolExchange],
     ending: Ending,
+    *,
+    differences: Sequence[StepDivergence] = (),
 ) -> tuple[RunLog, Capture]:
     """The replay as a run (`replay_of` is the recorded one's id, its cost is 0), and its capture.
 
-    Its calls are those that came to the replay: what the program did without asking it is not among them.
+    Its calls are those that came to the replay: what the program did without asking it is not among them. Where a real
+    model or tool answered what was not recorded, it is a fork from there on.
 
     Args:
         recorded: what was replayed.
@@ -60,11 +65,15 @@ def run_of_replay(
         asked: the requests to models.
         tools: the calls of tools.
         ending: when, and how it ended.
+        differences: what the replay was told to be different.
     """
     calls: list[Exchange | ToolExchange] = sorted([*asked, *tools], key=lambda c: (c.started_ns, c.number))
     about = _Recorded(recorded)
     steps = tuple(_step(call, n, replay_run_id, about) for n, call in enumerate(calls, 1))
     run = _run(recorded.run, replay_run_id, steps, ending)
+    live = [d for d in differences if d.resolution is Resolution.LIVE and d.kind is not TOOL_RESULT_CHANGED]
+    if live:
+        run.fork_of, run.fork_at = recorded.run_id, live[0].call_index
     numbered = list(enumerate(calls, 1))
     llm = _captured_llm([(n, call) for n, call in numbered if isinstance(call, Exchange)], about)
     return run, Capture(

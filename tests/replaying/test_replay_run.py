@@ -9,7 +9,7 @@ from recorded import RUN_ID, asks, capture, llm, says, tool
 from otel_runlog.captures.document import dumps, loads
 from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest
 from otel_runlog.model import CostStatus, RunStatus, StepKind, StepStatus, Usage
-from otel_runlog.replaying.divergence import ReproVerdict, Resolution
+from otel_runlog.replaying.divergence import DivergenceKind, ReproVerdict, Resolution, StepDivergence
 from otel_runlog.replaying.exchanges import Exchange
 from otel_runlog.replaying.matching import Matcher, Served, ToolServed
 from otel_runlog.replaying.replay_run import Ending, run_of_replay
@@ -121,6 +121,17 @@ def test_what_was_refused_is_a_failed_call_and_what_went_live_says_so() -> None:
     ]
     assert run.steps[1].notes == ("live_call: the real model answered; what it cost is not counted",)
     assert run.error_count == 2
+
+
+def test_a_replay_that_went_on_with_the_real_model_is_a_fork_from_there() -> None:
+    changed = DivergenceKind.REQUEST_CHANGED
+    live = StepDivergence(kind=changed, call_index=3, resolution=Resolution.LIVE)
+    tool_ran = StepDivergence(kind=DivergenceKind.TOOL_RESULT_CHANGED, call_index=2, resolution=Resolution.LIVE)
+    run, made = run_of_replay(RECORDED, REPLAY_ID, [], [], ENDING, differences=[tool_ran, live])
+    assert (run.replay_of, run.fork_of, run.fork_at) == (RUN_ID, RUN_ID, 3)
+    assert made.run.fork_at == 3
+    refused = StepDivergence(kind=changed, call_index=1, resolution=Resolution.REFUSED)
+    assert run_of_replay(RECORDED, REPLAY_ID, [], [], ENDING, differences=[tool_ran, refused])[0].fork_of is None
 
 
 def test_a_program_that_failed_or_was_interrupted_is_a_run_that_was() -> None:
