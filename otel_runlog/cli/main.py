@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "export": Command("captures:export", "Write a run as one file, which replays without a store."),
     "import": Command("captures:import_", "Keep the captures in files, with their runs."),
     "verify": Command("captures:verify", "Check captures: form, digests and fingerprints."),
+    "replay": Command("replay:replay", "Run a program on recorded answers, and say where it differs."),
     "prices": Command("prices:prices", "Show what a model costs and which price table says so."),
     "reprice": Command("reprice:reprice", "Estimate the cost of stored calls again, with today's price tables."),
     "compact": Command("maintenance:compact", "Remove earlier versions of runs from the store."),
