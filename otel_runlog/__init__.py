@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from otel_runlog.capture import Capture
     from otel_runlog.captures.keeping import gc_captures, load_capture, persist_capture
+    from otel_runlog.captures.sink import CaptureSink
     from otel_runlog.errors import RatesError, RunLogError
     from otel_runlog.fingerprint import request_fingerprint
     from otel_runlog.loader import Loader
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Capture": "capture",
+    "CaptureSink": "captures.sink",
     "Cost": "model",
     "DivergenceReport": "replaying.divergence",
     "DuckDBRunLogStore": "store.duckdb_store",
@@ -92,6 +94,7 @@ _HOMES = {
 
 __all__ = [
     "Capture",
+    "CaptureSink",
     "Cost",
     "DivergenceReport",
     "DuckDBRunLogStore",

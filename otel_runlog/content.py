@@ -181,8 +181,11 @@ class Filter:
         return self.content is not ContentMode.FULL or self.redact is not None
 
     def span(self, span: ReadableSpan) -> ReadableSpan:
-        """`span` as it may be written: attributes, events, links, name, status message and resource filtered."""
-        return FilteredSpan(span, self)
+        """`span` as it may be written: attributes, events, links, name, status message and resource filtered.
+
+        What came out of this filter stays as it is.
+        """
+        return span if type(span) is FilteredSpan and span.filtered_by is self else FilteredSpan(span, self)
 
     def resource(self, resource: Resource) -> Resource:
         """The resource as it may be written, with the rules it was redacted by; one object for one resource."""
@@ -273,6 +276,7 @@ class FilteredSpan(CopiedSpan):
     """A span as a filter leaves it."""
 
     def __init__(self, span: ReadableSpan, wanted: Filter) -> None:
+        self.filtered_by = wanted
         parts = Parts(
             resource=wanted.resource(span.resource),
             attributes=wanted.attributes(span.attributes or {}),

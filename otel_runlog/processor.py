@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from opentelemetry import baggage
 from opentelemetry.context import Context
@@ -36,6 +36,13 @@ AGENT_ATTRIBUTES: Final = {
 FEWEST_ATTRIBUTES: Final = 128
 
 
+class SpanSink(Protocol):
+    """What takes spans beside the journal: a CaptureSink."""
+
+    def on_end(self, span: ReadableSpan, /) -> None:
+        """Take a span that has ended. It must neither raise nor wait."""
+
+
 class RunLogSpanProcessor(SpanProcessor):
     """Keeps every span that ends, in the journal of `db`, and has it loaded into the store.
 
@@ -52,7 +59,7 @@ class RunLogSpanProcessor(SpanProcessor):
         redact: called as `redact(key, text)` for every string before it is written, as in `redact=SecretPatterns()`;
             the text it returns is kept instead. None keeps nothing, and so does an exception or any other answer.
         on_run: called with the RunLog of every run that finished, in the loader's thread.
-        capture: reserved, must be None: captures are made from the store.
+        capture: a `CaptureSink` that is handed every span, as it is written, once it is.
         provider: the provider it will be added to; limits that would cut model calls are then logged.
         labels: put on every run: `runlog.label.<key>` on spans without a parent in this process.
 
@@ -69,7 +76,7 @@ class RunLogSpanProcessor(SpanProcessor):
         content: Literal["full", "hash", "off"] = "full",
         redact: Redactor | None = None,
         on_run: Callable[[RunLog], object] | None = None,
-        capture: None = None,
+        capture: SpanSink | None = None,
         provider: TracerProvider | None = None,
         labels: Mapping[str, str] | None = None,
         _loader_factory: LoaderFactory | None = None,
@@ -77,9 +84,10 @@ class RunLogSpanProcessor(SpanProcessor):
         config = ProcessorConfig.from_arguments(
             db, durability=durability, loader=loader, content=content, redact=redact, on_run=on_run, labels=labels
         )
-        _refuse_capture(capture)
+        _check_capture(capture)
         _warn_of_limits(provider)
         self._label_attributes = {f"runlog.label.{key}": value for key, value in config.labels.items()}
+        self._capture = capture
         self._door = None if config.disabled else Door(config, _loader_factory)
 
     @property
@@ -109,7 +117,11 @@ class RunLogSpanProcessor(SpanProcessor):
             return
         try:
             if _is_sampled(span) and not self._door.is_written_twice(span):
-                self._door.end(_amended(span))
+                ended = _amended(span)
+                if self._capture is None:
+                    self._door.end(ended)
+                else:
+                    _end_captured(self._door, ended, self._capture)
         except BaseException as error:
             if is_applications(error):
                 raise
@@ -242,9 +254,22 @@ def _copy_run(span: Span, parent_context: Context | None) -> None:
             span.set_attribute(key, value)
 
 
-def _refuse_capture(capture: object) -> None:
-    if capture is not None:
-        raise ConfigError("capture must be None: captures are made from the store, by `persist_capture` or `export`")
+def _end_captured(door: Door, span: ReadableSpan, capture: SpanSink) -> None:
+    """Write the span, then hand over what is written of it: it is filtered once, whatever waits in queues."""
+    try:
+        kept = door.filtered(span)
+    except BaseException as error:
+        door.end(span)
+        if is_applications(error):
+            raise
+        return
+    door.end(kept)
+    contain(partial(capture.on_end, kept), None)
+
+
+def _check_capture(capture: object) -> None:
+    if capture is not None and not callable(getattr(capture, "on_end", None)):
+        raise ConfigError(f"capture must be a CaptureSink or None, not {type(capture).__name__}")
 
 
 def _warn_of_limits(provider: TracerProvider | None) -> None:

@@ -38,6 +38,7 @@ PURE = (
         "captures._calls",
         "captures._tools",
         "captures._told",
+        "captures._given",
         "apis",
         "replaying.divergence",
         "replaying.requirements",
@@ -54,7 +55,7 @@ LAYERS = (
     {"tree", "parts", "resolve", "log_content", "log_calls", "logs", "drops", "scores", "duplicates"}
     | {"partition", "counting", "steps", "agents", "llm_io", "runs", "fingerprint"},
     {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy", "span_weight"},
-    {"captures.building", "captures._calls", "captures._tools", "captures._told"},
+    {"captures.building", "captures._calls", "captures._tools", "captures._told", "captures._given"},
     {"replaying.matching", "replaying.llm_matching", "replaying.tool_matching", "replaying.outcomes"}
     | {
         "replaying.recording",

@@ -12,7 +12,7 @@ from otel_runlog.apis import anthropic_messages, gemini, openai_chat, openai_emb
 from otel_runlog.apis._asked import Api, Asked, JsonObject, Recall, nothing_recalled
 from otel_runlog.apis._statuses import error_status
 from otel_runlog.apis._wire import UNSIGNED, encoded
-from otel_runlog.conversation import Json, LlmRequest
+from otel_runlog.conversation import CallError, Json, LlmAnswer, LlmRequest
 from otel_runlog.errors import RequestError
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Asked",
     "JsonObject",
     "Recall",
+    "answer_of_body",
     "encoded",
     "error_status",
     "find",
@@ -44,5 +45,27 @@ def request_of_body(body: Mapping[str, Json]) -> LlmRequest:
     for api in APIS:
         if api.claims(sent):
             return api.parse("", sent).request
-    keys = ", ".join(sorted(map(str, sent))[:8]) or "nothing"
-    raise RequestError(f"a body with {keys} is no request of a known API: it has no messages, input or contents")
+    raise RequestError(f"a body with {_keys(sent)} is no request of a known API: it has no messages, input or contents")
+
+
+_ANSWERS: Final[tuple[tuple[str, Api], ...]] = (
+    ("error", openai_chat),
+    ("choices", openai_chat),
+    ("candidates", gemini),
+    ("output", openai_responses),
+    ("data", openai_embeddings),
+    ("content", anthropic_messages),
+)
+"""The member by which a body of an answer is known, in the order in which they are looked for."""
+
+
+def answer_of_body(body: Mapping[str, Json]) -> LlmAnswer | CallError:
+    """A wire answer of any API, or its error, told by its shape; raises RequestError where it has none's."""
+    api = next((api for member, api in _ANSWERS if body.get(member) is not None), None)
+    if api is None:
+        raise RequestError(f"a body with {_keys(body)} is no answer of a known API")
+    return api.read(200, "application/json", encoded(dict(body)))
+
+
+def _keys(body: Mapping[str, Json]) -> str:
+    return ", ".join(sorted(map(str, body))[:8]) or "nothing"

@@ -93,6 +93,10 @@ class Door:
         self.losses.count("queue_full", trace_id=_trace_id(span))
         return False
 
+    def filtered(self, span: ReadableSpan) -> ReadableSpan:
+        """What is written of a span: its content and secrets are left out as the configuration says."""
+        return span if self._filter is None else self._filter.span(span)
+
     def lose(self, span: ReadableSpan, error: BaseException) -> None:
         """Count a span as lost by a bug of ours."""
         self.losses.count("internal_error", 1, error, contain(partial(_trace_id, span), None))
@@ -237,8 +241,7 @@ class Door:
         return body
 
     def _encode(self, span: ReadableSpan, *, ended: bool) -> bytes:
-        kept = span if self._filter is None else self._filter.span(span)
-        return self._encoder.encode_span(kept, end=ended)
+        return self._encoder.encode_span(self.filtered(span), end=ended)
 
     def _tell_journal_of_losses(self) -> None:
         """Journal the losses that it does not tell of yet; where that fails, they wait for the next time."""
