@@ -135,7 +135,7 @@ class KeptCapture(msgspec.Struct):
 
 
 class CapturedRefs(msgspec.Struct):
-    """Which messages and tools a captured model call was sent: places in the document's `contents`, from 1.
+    """What a captured model call was sent, and its answer: places in the document's `contents`, from 1.
 
     `position` counts the entries of llm_io from 1. None: not known. The fields are the columns of `captured_refs`.
     """
@@ -145,6 +145,7 @@ class CapturedRefs(msgspec.Struct):
     position: int
     turns: list[int] | None
     tools: list[int] | None
+    answer: int | None
 
 
 class KeptDivergence(msgspec.Struct):
@@ -189,7 +190,7 @@ class Batch(msgspec.Struct, kw_only=True):
         foreign_traces: (trace_id, first start, last start) of runs that are kept without their spans: these may come
             later, and belong to them.
         captures: Captures that are kept.
-        captured_refs: What their model calls were sent.
+        captured_refs: What their model calls were sent and answered.
         superseded_captures: (run_id, version) of captures that no longer count.
         divergences: Where replays differ from what was recorded.
         superseded_divergences: (replay_run_id, version) of reports that no longer count.

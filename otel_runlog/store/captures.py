@@ -173,8 +173,13 @@ class _Request(msgspec.Struct):
     tools: list[str] | None = None
 
 
+class _Answer(msgspec.Struct):
+    message: str | None = None
+
+
 class _Entry(msgspec.Struct):
     request: _Request | None = None
+    answer: _Answer | None = None
 
 
 class _Document(msgspec.Struct):
@@ -183,18 +188,33 @@ class _Document(msgspec.Struct):
 
 
 def captured_refs(run_id: str, version: int, document: bytes) -> list[CapturedRefs]:
-    """What each call of a document was sent, as places in its `contents`; `document` is one that `dumps` wrote."""
+    """Where the messages of each call of a document stand in its `contents`; `document` is one that `dumps` wrote."""
     read = msgspec.json.decode(document, type=_Document)
     places = {digest: place for place, digest in enumerate(read.contents, 1)}
-    sent: list[list[int]] = []
+    sent: list[list[int] | None] = []
     refs = []
     for position, entry in enumerate(read.llm_io, 1):
-        request = entry.request
-        before = sent[request.continues] if request and request.continues is not None else []
-        sent.append(before + [places[digest] for digest in request.turns] if request else [])
-        tools = None if request is None or request.tools is None else [places[digest] for digest in request.tools]
-        refs.append(CapturedRefs(run_id, version, position, sent[-1] if request else None, tools))
+        sent.append(_sent(entry.request, sent, places))
+        tools = entry.request.tools if entry.request else None
+        message = entry.answer.message if entry.answer else None
+        refs.append(
+            CapturedRefs(
+                run_id=run_id,
+                version=version,
+                position=position,
+                turns=sent[-1],
+                tools=None if tools is None else [places[digest] for digest in tools],
+                answer=None if message is None else places[message],
+            )
+        )
     return refs
+
+
+def _sent(request: _Request | None, before: list[list[int] | None], places: dict[str, int]) -> list[int] | None:
+    if request is None:
+        return None
+    known = before[request.continues] if request.continues is not None else None
+    return [*(known or ()), *(places[digest] for digest in request.turns)]
 
 
 def kept_divergences(report: DivergenceReport, replay_run_id: str, version: int) -> list[KeptDivergence]:

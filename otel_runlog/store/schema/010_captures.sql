@@ -19,9 +19,16 @@ CREATE TABLE stored_captures (
     price_version VARCHAR,
     capture VARCHAR NOT NULL USING COMPRESSION zstd
 );
--- What the entries of a document's llm_io were sent, as places in its `contents`, all from 1: there each says only what it
--- adds to an earlier one, and a view would have to follow that through all captures.
-CREATE TABLE captured_refs (run_id VARCHAR NOT NULL, version BIGINT NOT NULL, position BIGINT NOT NULL, turns BIGINT[], tools BIGINT[]);
+-- What the entries of a document's llm_io were sent and answered, as places in its `contents`, all from 1: there each says
+-- only what it adds to an earlier one, and a view would have to follow that through all captures.
+CREATE TABLE captured_refs (
+    run_id VARCHAR NOT NULL,
+    version BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    turns BIGINT[],
+    tools BIGINT[],
+    answer BIGINT
+);
 CREATE TABLE superseded_captures (run_id VARCHAR NOT NULL, version BIGINT NOT NULL);
 
 -- Where replays differ from what was recorded, in the order in which it was seen. A report that is kept again replaces
