@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
@@ -64,6 +65,7 @@ class LlmMatching:
         self._mode, self._key, self._places = telling.mode, key, places
         self._ledger = Ledger(recording.keys)
         self._keys_of_ids: dict[str, str | None] = {}
+        self._times: Counter[int] = Counter()
         self._refused: dict[str, Missed] = {}
         self._misses: list[_Miss] = []
         self._unseen: dict[str, None] = {}
@@ -188,10 +190,10 @@ class LlmMatching:
 
     def _place(self, asked: LlmRequest, lane: str, free: Iterable[int]) -> int | None:
         """The recorded call in whose place a request stands: of those that have not come the one most like it."""
-        left = list(free)
+        left = frozenset(free)
         alike = [number for number in self._alike(asked) if number in left]
         if not alike and asked.operation not in self._recording.operations:
-            alike = left  # a model call of another kind came in its place
+            alike = sorted(left)  # a model call of another kind came in its place
         if self._mode is ReplayMode.SOFT:
             alike = list(filter(self._can_be_served, alike)) or alike
         return self._recording.nearest(asked, lane, alike)
@@ -222,9 +224,9 @@ class LlmMatching:
         """An id that no answer of this replay has, so that clients tell the answers apart."""
         recorded = call.response_id or (None if call.answer is None else call.answer.response_id)
         run = _NO_ID.sub("", self._recording.capture.run_id)[:_RUN_DIGITS]
-        served = sum(1 for key in self._keys_of_ids.values() if key == call.fingerprint)
-        own = f"rl_{run}_{call.call_index}_{served + 1}"
-        while own in self._keys_of_ids:
+        self._times[call.call_index] += 1
+        own = f"rl_{run}_{call.call_index}_{self._times[call.call_index]}"
+        while own in self._keys_of_ids:  # somebody recorded an id of that form
             own += "_"
         given = own if recorded is None or recorded in self._keys_of_ids else recorded
         self._keys_of_ids[given] = call.fingerprint
