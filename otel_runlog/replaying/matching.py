@@ -23,7 +23,7 @@ from otel_runlog.replaying.normalising import Normaliser
 from otel_runlog.replaying.outcomes import Missed, Served, ToolMissed, ToolServed
 from otel_runlog.replaying.recording import Recording
 from otel_runlog.replaying.telling import Telling
-from otel_runlog.replaying.tool_matching import ToolMatching
+from otel_runlog.replaying.tool_matching import Origin, ToolMatching
 
 __all__ = ("Key", "Matcher", "Missed", "Redact", "Served", "ToolMissed", "ToolServed")
 
@@ -100,10 +100,31 @@ class Matcher:
         with self._lock:
             return self._tools.ask(name, arguments)
 
-    def tool_ran(self, name: str, arguments: Json, *, result: Json = None, error: CallError | None = None) -> None:
-        """Tell that a tool ran for real, and what came of it: it is compared with the recording."""
+    def tool_ran(
+        self,
+        name: str,
+        arguments: Json,
+        *,
+        result: Json = None,
+        error: CallError | None = None,
+        origin: Origin = "the tool ran for real",
+    ) -> None:
+        """Tell that a tool got its result elsewhere, and which: it is compared with the recording.
+
+        Args:
+            name: the tool's.
+            arguments: of the call.
+            result: what came of it.
+            error: how it failed.
+            origin: where the result is from.
+        """
         with self._lock:
-            self._tools.ran(name, arguments, result, error)
+            self._tools.ran(name, arguments, result, error, origin)
+
+    def tool_result_unknown(self, name: str, arguments: Json) -> None:
+        """Tell that a tool ran for real, and that nothing can say what came of it."""
+        with self._lock:
+            self._tools.ran_unseen(name, arguments)
 
     def report(self, *, replay_run_id: str | None = None, program_failed: str | None = None) -> DivergenceReport:
         """What the replay came to until now, as if nothing more were asked.

@@ -199,6 +199,8 @@ class ToolDoor:
             return
         if is_compared and told.is_known:
             self._matcher.tool_ran(exchange.name, exchange.arguments, result=told.result, error=told.error)
+        elif is_compared:
+            self._matcher.tool_result_unknown(exchange.name, exchange.arguments)
         done = msgspec.structs.replace(
             exchange, ended_ns=self._clock_ns(), result=told.result, error=told.error, is_known=told.is_known
         )
@@ -214,7 +216,7 @@ class ToolDoor:
             case PolicyKind.REAL:
                 return self._running_reply(is_compared=True), None
             case PolicyKind.STATIC:
-                self._matcher.tool_ran(name, arguments, result=policy.value)
+                self._matcher.tool_ran(name, arguments, result=policy.value, origin="its policy gave it this result")
                 return ToolReply(outcome=ToolOutcome.RECORDED, result=policy.value), None
             case PolicyKind.FAIL:
                 message = f"the tool {name} was called, and its policy in this replay is fail"

@@ -19,6 +19,7 @@ from otel_runlog.replaying.recording import Recording, tool_key
 from otel_runlog.replaying.report import head_of
 from otel_runlog.replaying.telling import RESOLUTIONS
 
+Origin = Literal["the tool ran for real", "its policy gave it this result"]
 How = Literal["was served from the recording", "ran for real"]
 
 
@@ -58,23 +59,34 @@ class ToolMatching:
         self._doors.add(name)
         asked = self._normaliser.asked_value(arguments)
         number = self._take(name, asked)
+        if number is not None and self._recording.tools[number].source is not None:
+            self._served.add(number)
+            return ToolServed(call=self._recording.capture.tool_io[number])
+        self.live += self._mode is ReplayMode.LIVE
         if number is None:
             return self._missed(name, asked, RESOLUTIONS[self._mode])
-        if self._recording.tools[number].source is None:
-            return self._lacks(name, asked, number)
-        self._served.add(number)
-        return ToolServed(call=self._recording.capture.tool_io[number])
+        return self._lacks(name, asked, number)
 
-    def ran(self, name: str, arguments: Json, result: Json, error: CallError | None) -> None:
-        """Compare a call that ran for real."""
-        self._doors.add(name)
+    def ran(self, name: str, arguments: Json, result: Json, error: CallError | None, origin: Origin) -> None:
+        """Compare a call that was not asked for."""
+        self.live += origin == "the tool ran for real"
+        number = self._came(name, arguments)
+        if number is not None:
+            self._compare(number, self._normaliser.asked_value(result), error, origin)
+
+    def ran_unseen(self, name: str, arguments: Json) -> None:
+        """Take a call that ran for real with a result that nothing can say."""
         self.live += 1
+        if self._came(name, arguments) is not None:
+            self._unseen[f"results of tool {name}: this replay's are nothing that JSON can say"] = None
+
+    def _came(self, name: str, arguments: Json) -> int | None:
+        self._doors.add(name)
         asked = self._normaliser.asked_value(arguments)
         number = self._take(name, asked)
         if number is None:
             self._missed(name, asked, Resolution.LIVE)
-            return
-        self._compare(number, self._normaliser.asked_value(result), error)
+        return number
 
     def how(self, tool: CapturedTool) -> How:
         """What became of a recorded call in this replay."""
@@ -93,7 +105,7 @@ class ToolMatching:
     def _free(self, name: str) -> list[int]:
         return [number for number in self._ledger.free() if self._recording.tools[number].name == name]
 
-    def _compare(self, number: int, result: Json, error: CallError | None) -> None:
+    def _compare(self, number: int, result: Json, error: CallError | None, origin: Origin) -> None:
         tool = self._recording.tools[number]
         if tool.source is None:
             self._unseen[f"results of tool {tool.name}: not recorded"] = None
@@ -102,11 +114,11 @@ class ToolMatching:
                 then, now = tool.error, error
                 recorded: Json = self._normaliser.recorded_value(tool.result) if then is None else error_text(then)
                 got: Json = result if now is None else error_text(now)
-                self._result_changed(tool, "result" if now is None else "error", recorded, got)
+                self._result_changed(tool, "result" if now is None else "error", recorded, got, origin)
         elif (found := first_difference(self._normaliser.recorded_value(tool.result), result)) is not None:
-            self._result_changed(tool, _path("result", found.path), found.recorded, found.got)
+            self._result_changed(tool, _path("result", found.path), found.recorded, found.got, origin)
 
-    def _result_changed(self, tool: CapturedTool, path: str, recorded: Json, got: Json) -> None:
+    def _result_changed(self, tool: CapturedTool, path: str, recorded: Json, got: Json, origin: Origin) -> None:
         divergence = self._about(
             tool,
             DivergenceKind.TOOL_RESULT_CHANGED,
@@ -115,7 +127,7 @@ class ToolMatching:
             recorded=recorded,
             got=got,
             cause=Cause.TOOL_RESULT,
-            detail="the tool ran for real",
+            detail=origin,
         )
         self._results.append((next(self._places), divergence))
 

@@ -21,7 +21,7 @@ from otel_runlog.capture import Capture, CapturedTool, ToolSource
 from otel_runlog.conversation import CallError, Json
 from otel_runlog.errors import ConfigError, ReplayedToolError, ReplayError, ReplayMismatch
 from otel_runlog.model import Content, RunLog
-from otel_runlog.replaying.divergence import DivergenceKind, ReplayMode
+from otel_runlog.replaying.divergence import DivergenceKind, ReplayMode, Resolution
 from otel_runlog.replaying.matching import Matcher
 from otel_runlog.replaying.patching import Patch
 from otel_runlog.replaying.policies import PoliciesLike, ToolPolicy
@@ -216,6 +216,9 @@ def test_live_runs_what_was_not_recorded_and_keeps_what_came_of_it(replay: Repla
         ({"city": "Rome"}, True, "real Rome"),
         ({"city": "Paris"}, False, "18C"),
     ]
+    report = session.matcher.report()
+    assert (report.served, report.live) == (1, 1)
+    assert [(d.kind, d.resolution) for d in report.divergences] == [(DivergenceKind.EXTRA_CALL, Resolution.LIVE)]
 
 
 def test_a_tool_that_runs_for_real_is_compared_with_its_recording(replay: Replays) -> None:
@@ -247,7 +250,9 @@ def test_a_tool_that_runs_for_real_is_compared_with_its_recording(replay: Replay
 
 
 def test_a_static_tool_gives_its_value_and_one_that_fails_says_by_what_policy(replay: Replays) -> None:
-    replay(policies={"clock": ToolPolicy.static({"hour": 12}), "mail": "fail"})
+    session = replay(
+        recorded("clock", {}, {"hour": 9}), policies={"clock": ToolPolicy.static({"hour": 12}), "mail": "fail"}
+    )
     ran = Ran()
 
     @replay_tool
@@ -262,6 +267,13 @@ def test_a_static_tool_gives_its_value_and_one_that_fails_says_by_what_policy(re
     with pytest.raises(ReplayError, match=r"^the tool mail was called, and its policy in this replay is fail$"):
         mail("all")
     assert ran.calls == []
+    (changed,) = session.matcher.report().divergences
+    assert (changed.path, changed.recorded, changed.got, changed.detail) == (
+        "result.hour",
+        9,
+        12,
+        "its policy gave it this result",
+    )
 
 
 def test_a_replay_that_does_not_answer_lets_no_tool_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -444,7 +456,7 @@ def test_a_result_becomes_what_the_function_says_it_returns(replay: Replays) -> 
 
 
 def test_a_result_that_json_cannot_say_is_returned_and_not_compared(replay: Replays) -> None:
-    session = replay(policies="real")
+    session = replay(recorded("opened", {}, "handle"), policies="real")
 
     @replay_tool
     def opened() -> Any:
@@ -453,6 +465,9 @@ def test_a_result_that_json_cannot_say_is_returned_and_not_compared(replay: Repl
     assert opened() is threading
     (exchange,) = session.door.exchanges
     assert (exchange.ran, exchange.is_known) == (True, False)
+    report = session.matcher.report()
+    assert report.divergences == ()
+    assert report.not_compared == ("results of tool opened: this replay's are nothing that JSON can say",)
 
 
 def test_many_threads_get_the_results_of_their_own_arguments(replay: Replays) -> None:
