@@ -41,10 +41,10 @@ def canonicals(bodies: Sequence[Any]) -> set[str]:
 
 
 @settings(max_examples=30, deadline=None)
-@given(WORDS, st.lists(exchanges(OBJECTS), min_size=1, max_size=2), st.randoms(use_true_random=False))
-def test_a_conversation_is_one_over_all_apis_and_orders_of_keys(system, said, random):
+@given(WORDS, st.lists(exchanges(OBJECTS), min_size=1, max_size=2), st.integers(0, 99))
+def test_a_conversation_is_one_over_all_apis_and_orders_of_keys(system, said, seed):
     bodies = [write(system, said) for write in WRITERS]
-    assert len(canonicals(bodies + [shuffled(body, random) for body in bodies])) == 1
+    assert len(canonicals(bodies + [shuffled(body, Random(seed)) for body in bodies])) == 1
 
 
 @settings(max_examples=20, deadline=None)
