@@ -156,7 +156,7 @@ def _block(part: Part, response_id: str, position: int) -> JsonObject | None:
     """The block of a part; None for what no block can say without its bytes."""
     match part:
         case TextPart(text):
-            return {"type": "text", "text": text, "citations": None}
+            return {"type": "text", "text": text}  # no null citations: the AI SDK takes a list only
         case CallPart(name, arguments):
             given: Json = {} if arguments is None else arguments
             return {

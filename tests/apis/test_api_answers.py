@@ -285,6 +285,12 @@ def test_an_anthropic_stream_in_its_order():
     ]
 
 
+def test_a_text_block_has_no_null_where_the_ai_sdk_takes_a_list():
+    assert rendered("anthropic_messages", LlmAnswer(parts=(TextPart("a"),)))["content"] == [
+        {"type": "text", "text": "a"}
+    ]
+
+
 def test_a_responses_stream_in_its_order():
     answer = LlmAnswer(parts=(ThinkingPart("Hm"), TextPart("Hi"), CallPart("f", {"a": 1}, "t1")))
     events = events_of(streamed("openai_responses", answer))
