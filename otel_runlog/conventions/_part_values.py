@@ -17,7 +17,7 @@ TEXT_TYPES = frozenset({"text", "input_text", "output_text", "summary_text", "re
 TEXT_KEYS = ("text", "content", "refusal", "value")
 OUTPUT_TYPES = frozenset({"text", "json", "error-text", "error-json", "content"})
 """AI SDK's {type, value} around a tool's result."""
-MIME_KEYS = ("mime_type", "media_type", "mimeType", "mediaType", "format")
+MIME_KEYS = ("mime_type", "media_type", "mimeType", "mediaType")
 DATA_KEYS = ("data", "base64", "bytes", "file_data", "content", "b64_json")
 URI_KEYS = (
     "uri",

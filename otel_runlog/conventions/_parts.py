@@ -48,6 +48,8 @@ MEDIA_TYPES = frozenset(
 )
 REFERENCE = "item_reference"
 """Responses: an item that the provider remembers by its id; who knows the items puts them in its place first."""
+PROVIDERS_KEYS = ("executableCode", "executable_code", "codeExecutionResult", "code_execution_result")
+"""The same in Gemini's parts."""
 CALLS_AROUND = ("toolUse", "functionCall", "function_call", "tool_call")
 RESULTS_AROUND = ("toolResult", "functionResponse", "function_response", "tool_call_result")
 THINKING_AROUND = ("reasoningContent", "reasoningText", "reasoning", "thinking")
@@ -56,17 +58,18 @@ ARGUMENT_KEYS = ("arguments", "args", "input", "parameters")
 CALL_ID_KEYS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id", "id")
 """The id that a result names comes first: in Responses `id` is the item's own (fc_1 for call_1)."""
 RESULT_KEYS = ("response", "result", "output", "content", "value")
+MAX_DEPTH = 8
 TYPED_LIST_START = '[{"'
 
 
-def parts_of(value: Json) -> Parts:
+def parts_of(value: Json, depth: int = 0) -> Parts:
     """The parts in a message's content: a text, a part, or a list of them. What cannot be read is its JSON as text."""
     if value is None or value == "":
         return ()
     if isinstance(value, str):
-        return _texts(value)
-    if isinstance(value, list):
-        return tuple([p for inner in value for p in (_texts(inner) if isinstance(inner, str) else parts_of(inner))])
+        return (TextPart(value),)
+    if isinstance(value, list) and depth < MAX_DEPTH:
+        return tuple([part for inner in value for part in parts_of(inner, depth + 1)])
     if isinstance(value, dict):
         found = part_of(value)
         return found if found is not None else (TextPart(text_of(value)),)
@@ -93,6 +96,8 @@ def _around(part: Object) -> Parts | None:
         if part.get("thought") is True:  # Gemini
             return (ThinkingPart(said, first_text(part, ("thoughtSignature", "thought_signature"))),)
         return (TextPart(said),) if said else ()
+    if any(key in part for key in PROVIDERS_KEYS):
+        return ()
     return _media(part) if any(key in part for key in MEDIA_KEYS) else None
 
 
@@ -101,13 +106,11 @@ def _text_part(part: Object) -> Parts:
     return (TextPart(said),) if said else ()
 
 
-def _texts(text: str) -> Parts:
-    """A text; a JSON list of typed parts in a string is those parts (what older emitters write)."""
-    if text.startswith(TYPED_LIST_START) and isinstance(listed := value_in(text), list):
-        found = [part_of(p) if isinstance(p, dict) and "type" in p else None for p in listed]
-        if all(p is not None for p in found):
-            return tuple([p for parts in found if parts for p in parts])
-    return (TextPart(text),) if text else ()
+def listed_parts(text: str) -> Json:
+    """The parts of a content that an older emitter wrote as JSON text, as Traceloop's prompts had it; else the text."""
+    if not text.startswith(TYPED_LIST_START) or not isinstance(found := value_in(text), list):
+        return text
+    return found if all(isinstance(p, dict) and "type" in p and part_of(p) is not None for p in found) else text
 
 
 def call_of(part: Object) -> Parts:

@@ -15,7 +15,17 @@ from otel_runlog.conventions._content import MARKERS
 from otel_runlog.conventions._definitions import definitions_of
 from otel_runlog.conventions._embeddings import inputs_of, vectors_of
 from otel_runlog.conventions._part_values import arguments_of, result_of, value_in
-from otel_runlog.conventions._parts import CALL_ID_KEYS, Object, Parts, call_of, first_text, part_of, parts_of, text_of
+from otel_runlog.conventions._parts import (
+    CALL_ID_KEYS,
+    Object,
+    Parts,
+    call_of,
+    first_text,
+    listed_parts,
+    part_of,
+    parts_of,
+    text_of,
+)
 from otel_runlog.conversation import (
     CallPart,
     FinishReason,
@@ -52,6 +62,7 @@ ROLES = {
     "human": Role.USER,
     "assistant": Role.ASSISTANT,
     "ai": Role.ASSISTANT,
+    "chatbot": Role.ASSISTANT,
     "model": Role.ASSISTANT,
     "tool": Role.TOOL,
     "function": Role.TOOL,
@@ -61,10 +72,12 @@ ROLES = {
 """Every word for who speaks. smolagents sends its `tool-call` and `tool-response` as an assistant's and a user's."""
 LANGCHAIN_ENDINGS = ("messagechunk", "message")
 """LangChain names a message by its class: AIMessageChunk, HumanMessage."""
-AROUND = ("message", "body", "kwargs", "data")
-"""Keys of an object around a message: a choice's, a log record's, LangChain's serialised forms."""
+AROUND = ("message", "body", "kwargs", "data", "output")
+"""Keys of an object around a message: a choice's, a log record's, LangChain's serialised forms, Bedrock's answer."""
 LISTS_AROUND = ("choices", "candidates", "generations", "output", "messages")
 """Keys of a whole answer that hold its messages: Chat, Gemini, LangChain's LLMResult, Responses."""
+CONTENT_KEYS = ("parts", "content", "refusal", "message")
+"""Keys of a message that hold what it says, the fullest first: GenAI and Gemini, Chat and Anthropic, Cohere."""
 MAX_DEPTH = 8
 FINISH_REASONS = {
     "stop": FinishReason.STOP,
@@ -109,9 +122,17 @@ def _read(raw: str) -> Json:
     if raw[:1] not in ("{", "["):
         return raw
     value = value_in(raw)
-    if isinstance(value, dict) and not (_is_message(value) or _inner(value) or part_of(value) is not None):
+    if isinstance(value, list):
+        return value if value and all(isinstance(v, dict) and _is_known(v) for v in value) else raw
+    if not isinstance(value, dict):
         return raw
-    return value
+    if isinstance(content := value.get("content"), str) and "parts" not in value and "type" not in value:
+        return {**value, "content": listed_parts(content)}
+    return value if _is_known(value) else raw
+
+
+def _is_known(value: Object) -> bool:
+    return _is_message(value) or _inner(value) is not None or part_of(value) is not None
 
 
 def turn_of(value: Json, default_role: str = "user") -> tuple[Turn, ...]:
@@ -190,11 +211,11 @@ def _message(value: Object, default: Role) -> tuple[Turn, ...]:
 
 
 def _content(value: Object, role: Role) -> Parts:
-    """The parts of a message: of `parts` where they hold something, else of `content`."""
-    listed = value.get("parts")
-    found = _parts(listed, role) if isinstance(listed, list) else ()
-    found = found or _parts(value.get("content"), role)
-    return found or parts_of(value.get("refusal"))
+    """The parts of a message: under the first key where something is."""
+    for key in CONTENT_KEYS:
+        if found := _parts(value.get(key), role):
+            return found
+    return ()
 
 
 def _parts(value: Json, role: Role) -> Parts:

@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+from typing import Any
 
-from otel_runlog.conventions.turns import turn_of
-from otel_runlog.conversation import CallPart, Json, ResultPart, Role, TextPart, ThinkingPart, Turn
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from otel_runlog.conventions.turns import (
+    answer_of,
+    arguments_of,
+    definitions_of,
+    finish_reason_of,
+    request_of,
+    result_of,
+    turn_of,
+    turns_of,
+)
+from otel_runlog.conversation import (
+    CallPart,
+    FinishReason,
+    Json,
+    MediaPart,
+    ResultPart,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolDefinition,
+    Turn,
+)
+from otel_runlog.model import Content, LlmIo, Message, Step, StepKind
 
 CALL = CallPart("weather", {"city": "Paris"}, "c1")
 RESULT = ResultPart("18 C", "c1")
@@ -100,6 +126,284 @@ def test_a_result_is_one_value_in_every_dialect(message: Json) -> None:
     assert turn_of(message) == (Turn(Role.TOOL, (RESULT,)),)
 
 
-def test_thoughts_are_the_models_and_keep_their_signature() -> None:
-    message: Json = {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}]}
-    assert turn_of(message) == (Turn(Role.ASSISTANT, (ThinkingPart("hm", "s"),)),)
+SEEN = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+"""sha256 of `hello`, which is aGVsbG8= in base64."""
+
+
+@pytest.mark.parametrize(
+    ("part", "mime_type"),
+    [
+        ({"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8="}}, "image/png"),
+        ({"type": "input_image", "image_url": "data:image/png;base64,aGVsbG8="}, "image/png"),
+        ({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}}, "image/png"),
+        ({"inlineData": {"mimeType": "image/png", "data": "aGVsbG8"}}, "image/png"),
+        ({"inline_data": {"mime_type": "image/png", "data": "aGVsbG8="}}, "image/png"),
+        ({"type": "blob", "mime_type": "image/png", "modality": "image", "content": "aGVsbG8="}, "image/png"),
+        ({"type": "file", "mediaType": "image/png", "data": "aGVsbG8="}, "image/png"),
+        ({"type": "file", "file": {"file_data": "data:application/pdf;base64,aGVsbG8="}}, "application/pdf"),
+        ({"image": {"format": "png", "source": {"bytes": "aGVsbG8="}}}, None),
+        ({"type": "input_audio", "input_audio": {"data": "aGVsbG8=", "format": "wav"}}, None),
+        ({"type": "image_url", "image_url": "data:text/plain,hello"}, "text/plain"),
+    ],
+)
+def test_a_picture_is_the_digest_of_its_bytes_wherever_they_stand(part: dict[str, Json], mime_type: str | None) -> None:
+    [turn] = turn_of({"role": "user", "content": [part]})
+    [media] = turn.parts
+    assert isinstance(media, MediaPart)
+    assert (media.mime_type, media.sha256) == (mime_type, SEEN)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": "https://x/y.png"}},
+        {"type": "uri", "mime_type": "image/png", "uri": "https://x/y.png"},
+        {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}},
+        {"type": "image", "image": {"image": {"url": "https://x/y.png"}}},
+        {"fileData": {"fileUri": "https://x/y.png"}},
+    ],
+)
+def test_a_picture_without_bytes_is_its_address(part: dict[str, Json]) -> None:
+    [turn] = turn_of({"role": "user", "content": [part]})
+    assert [(m.sha256, m.uri) for m in turn.parts if isinstance(m, MediaPart)] == [(None, "https://x/y.png")]
+
+
+@pytest.mark.parametrize(
+    ("message", "parts"),
+    [
+        (
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}]},
+            (ThinkingPart("hm", "s"),),
+        ),
+        (
+            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},
+            (ThinkingPart("hm"),),
+        ),
+        ({"role": "model", "parts": [{"text": "hm", "thought": True}]}, (ThinkingPart("hm"),)),
+        ({"role": "assistant", "parts": [{"type": "reasoning", "content": "hm"}]}, (ThinkingPart("hm"),)),
+        (
+            {
+                "role": "assistant",
+                "content": [{"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}}],
+            },
+            (ThinkingPart("hm", "s"),),
+        ),
+        ({"role": "assistant", "reasoning_content": "hm", "content": "hi"}, (ThinkingPart("hm"), TextPart("hi"))),
+        ({"role": "assistant", "content": [{"type": "redacted_thinking", "data": "x"}]}, (ThinkingPart("", "x"),)),
+    ],
+)
+def test_thoughts_are_the_models_and_keep_their_signature(message: Json, parts: tuple[object, ...]) -> None:
+    assert [(t.role, t.parts) for t in turn_of(message)] == [(Role.ASSISTANT, parts)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": "hi"},
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hi"}},
+        {"body": {"index": 0, "message": {"role": "assistant", "content": "hi"}}},
+        {"choices": [{"index": 0, "message": {"role": "assistant", "content": "hi", "refusal": None}}]},
+        {"object": "response", "output": [{"type": "message", "role": "assistant", "content": [{"text": "hi"}]}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "hi"}]},
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "hi"}]}}]},
+        {"output": {"message": {"role": "assistant", "content": [{"text": "hi"}]}}},
+        {"type": "AIMessageChunk", "content": "hi", "tool_calls": []},
+        {"type": "ai", "data": {"content": "hi"}},
+        {"lc": 1, "type": "constructor", "id": ["langchain", "AIMessage"], "kwargs": {"content": "hi"}},
+        {"generations": [[{"text": "hi", "message": {"id": ["x", "AIMessage"], "kwargs": {"content": "hi"}}}]]},
+        {"role": "assistant", "content": None, "refusal": "hi"},
+        {"role": "CHATBOT", "message": "hi"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+                {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+                {"type": "text", "text": "hi"},
+            ],
+        },
+        {"role": "model", "parts": [{"executableCode": {"code": "1"}}, {"text": "hi"}, {"text": ""}]},
+    ],
+)
+def test_an_answer_is_found_in_whatever_is_around_it(message: Json) -> None:
+    assert turn_of(message) == (Turn(Role.ASSISTANT, (TextPart("hi"),)),)
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        '{"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Paris"}}',
+        '{"name": "weather", "type": "function_call", "arguments": "{\\"city\\": \\"Paris\\"}"}',
+    ],
+)
+def test_a_text_that_repeats_a_call_of_its_message_is_left_out(copy: str) -> None:
+    call: Json = {"type": "tool_call", "id": "c1", "name": "weather", "arguments": {"city": "Paris"}}
+    parts: list[Json] = [{"type": "text", "content": "Let me look."}, {"type": "text", "content": copy}]
+    assert turn_of({"role": "assistant", "parts": [*parts, call]}) == (Turn(Role.ASSISTANT, (TEXT, CALL)),)
+    alone = turn_of({"role": "assistant", "parts": parts})
+    assert alone == (Turn(Role.ASSISTANT, (TEXT, TextPart(copy))),)
+
+
+def test_results_and_what_the_user_says_beside_them_are_turns_of_their_own() -> None:
+    message: Json = {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "boom"},
+            {"type": "text", "text": "go on"},
+        ],
+    }
+    failed = ResultPart("boom", "c1", is_error=True)
+    assert turn_of(message) == (Turn(Role.TOOL, (failed,)), Turn(Role.USER, (TextPart("go on"),)))
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        ("18 C", "18 C"),
+        ('{"t": 18}', {"t": 18}),
+        ([{"type": "text", "text": '{"t": 18}'}], {"t": 18}),
+        ([{"text": "a"}, {"text": "b"}], "a\nb"),
+        ([{"json": {"t": 18}}], {"t": 18}),
+        ({"type": "text", "value": "18 C"}, "18 C"),
+        ({"type": "json", "value": {"t": 18}}, {"t": 18}),
+        ([1, 2], [1, 2]),
+        (None, None),
+        ("NaN", "NaN"),
+        (
+            [{"type": "text", "text": "see"}, {"type": "image", "source": {"type": "base64", "data": "aGVsbG8="}}],
+            ["see", {"media": SEEN}],
+        ),
+        ("[" * 100 + "]" * 100, "[" * 100 + "]" * 100),
+        ("[" * 100_000, "[" * 100_000),
+    ],
+)
+def test_a_result_is_the_value_that_its_text_says(value: Json, result: Json) -> None:
+    assert result_of(value) == result
+
+
+def test_arguments_are_the_value_that_their_text_says() -> None:
+    assert [arguments_of(v) for v in ('{"a": 1}', {"a": 1}, "", None, "raw")] == [{"a": 1}, {"a": 1}, {}, {}, "raw"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}',
+        '{"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}}',
+        '{"name": "f", "description": "d", "input_schema": {"type": "object"}}',
+        '{"functionDeclarations": [{"name": "f", "description": "d", "parametersJsonSchema": {"type": "object"}}]}',
+        '{"toolSpec": {"name": "f", "description": "d", "inputSchema": {"json": {"type": "object"}}}}',
+        '{"type": "x.Tool", "data": {"name": "f", "description": "d", "parameters": {"type": "object"}}}',
+    ],
+)
+def test_a_tool_is_one_definition_in_every_dialect(raw: str) -> None:
+    assert definitions_of([Message("tool", "", raw)]) == (ToolDefinition("f", "d", {"type": "object"}),)
+    assert definitions_of([]) is None
+
+
+def test_what_an_emitter_hid_or_left_empty_is_no_turn() -> None:
+    raws = ('{"role":"user","content":"__REDACTED__"}', '{"role":"user","parts":[{"type":"text"}]}', "<REDACTED>", "")
+    assert turns_of([Message("user", "", raw) for raw in raws]) == ()
+
+
+def test_a_text_that_is_json_is_what_was_said_and_a_list_of_parts_as_text_is_its_parts() -> None:
+    listed = json.dumps({"role": "user", "content": json.dumps([{"type": "text", "text": "hi"}])})
+    said = turns_of([Message("user", "", '{"a": 1}'), Message("user", "", "[1, 2]"), Message("user", "", listed)])
+    assert [turn.text for turn in said] == ['{"a": 1}', "[1, 2]", "hi"]
+
+
+def step(kind: StepKind = StepKind.LLM, **more: Any) -> Step:
+    return Step("t", "s", kind, request_model="m", **more)
+
+
+def io(content: Content, **more: Any) -> LlmIo:
+    return LlmIo("r", "t", "s", completeness=content, **more)
+
+
+HI = (Message("user", "hi", '{"role":"user","content":"hi"}'),)
+
+
+def test_a_request_takes_model_parameters_and_the_answer_that_it_goes_on_from() -> None:
+    params: dict[str, Any] = {"temperature": 1, "previous_response_id": "resp_1"}
+    request = request_of(io(Content.FULL, input=HI), step(params=params))
+    assert request is not None
+    assert (request.model, request.params, request.tools) == ("m", {"temperature": 1}, None)
+    assert request.previous_response_id == "resp_1"
+
+
+def test_the_end_of_a_conversation_is_a_request_only_where_it_names_the_answer_before() -> None:
+    assert request_of(io(Content.ANSWER, input=HI), step()) is None
+    assert request_of(io(Content.ANSWER, input=HI), step(params={"previous_response_id": "resp_1"})) is not None
+
+
+def test_without_content_there_is_neither_request_nor_answer() -> None:
+    assert request_of(io(Content.NONE, input=HI), step()) is None
+    assert request_of(io(Content.FULL), step()) is None
+    assert answer_of(io(Content.FULL, input=HI), step()) is None
+
+
+def test_an_embedding_is_asked_for_texts_and_gives_vectors() -> None:
+    asked = (Message("user", "a", '"a"'), Message("user", "", '{"requests":[{"content":{"parts":[{"text":"b"}]}}]}'))
+    gave = (Message("assistant", "", "[0.5,1]"), Message("assistant", "", "[0,1]"))
+    embedding = io(Content.FULL, input=asked, output=gave)
+    request, answer = request_of(embedding, step(StepKind.EMBEDDING)), answer_of(embedding, step(StepKind.EMBEDDING))
+    assert request is not None
+    assert answer is not None
+    assert (request.operation, request.inputs, request.turns) == ("embedding", ("a", "b"), ())
+    assert (answer.vectors, answer.parts) == (((0.5, 1.0), (0.0, 1.0)), ())
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("end_turn", FinishReason.STOP),
+        ("STOP", FinishReason.STOP),
+        ("tool-calls", FinishReason.TOOL_CALL),
+        ("MAX_TOKENS", FinishReason.LENGTH),
+        ("SAFETY", FinishReason.CONTENT_FILTER),
+        ("whatever", None),
+        (None, None),
+    ],
+)
+def test_a_finish_reason_is_one_word_of_otel(word: str | None, reason: FinishReason | None) -> None:
+    assert finish_reason_of(word) == reason
+
+
+KEYS = st.sampled_from(
+    (
+        *("role", "type", "content", "parts", "text", "tool_calls", "function", "name", "arguments", "id", "message"),
+        *(
+            "data",
+            "source",
+            "image_url",
+            "url",
+            "output",
+            "toolResult",
+            "functionCall",
+            "reasoning",
+            "summary",
+            "value",
+        ),
+    )
+)
+WORDS = st.sampled_from(("user", "tool", "assistant", "text", "tool_use", "tool_result", "image", "reasoning"))
+ANYTHING: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(ANYTHING)
+def test_whatever_a_message_is_it_is_read_without_an_error(value: Json) -> None:
+    assert all(isinstance(turn, Turn) for turn in turn_of(value))
+    assert all(turn.parts for turn in turns_of([Message("user", "", json.dumps(value))]))
+
+
+def test_nesting_without_end_is_read_without_an_error() -> None:
+    listed: Json = "x"
+    held: Json = "x"
+    for _ in range(400):
+        listed, held = [listed], {"message": held}
+    for value in (listed, {"role": "user", "content": listed}, held):
+        assert isinstance(turn_of(value), tuple)
