@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, cast
+
+import msgspec
 
 from otel_runlog.apis._asked import JsonObject
 from otel_runlog.conventions._attrs import dump
@@ -20,6 +23,8 @@ DONE: Final = b"data: [DONE]\n\n"
 ID_DIGITS: Final = 12
 UNSIGNED: Final = base64.b64encode(b"otel-runlog: no signature was recorded").decode()
 """In place of a signature that nobody recorded: clients send a thought without one back as text."""
+MOST_REMEMBERED_BYTES: Final = 4096
+"""Of a message that is known when it comes again: 4,096 of these are 16 MB."""
 
 
 def bare(path: str) -> str:
@@ -55,7 +60,25 @@ def thoughts(answer: LlmAnswer) -> str:
 
 
 def turns_in(message: Json, default_role: str) -> tuple[Turn, ...]:
-    """The turns of a message or item. A signature that stood for one that nobody recorded is none."""
+    """The turns of a message or item. A signature that stood for one that nobody recorded is none.
+
+    Every request repeats the conversation: reading a message takes 10 us, knowing it again 2 us.
+    """
+    try:
+        key = msgspec.msgpack.encode(message)
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError):
+        return _read_turns(message, default_role)
+    if len(key) > MOST_REMEMBERED_BYTES:
+        return _read_turns(message, default_role)
+    return _remembered_turns(key, default_role)
+
+
+@lru_cache(maxsize=4096)
+def _remembered_turns(key: bytes, default_role: str) -> tuple[Turn, ...]:
+    return _read_turns(msgspec.msgpack.decode(key), default_role)
+
+
+def _read_turns(message: Json, default_role: str) -> tuple[Turn, ...]:
     return tuple(Turn(turn.role, tuple(map(_signed, turn.parts))) for turn in turn_of(message, default_role))
 
 
