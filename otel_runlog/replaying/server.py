@@ -19,6 +19,7 @@ from otel_runlog.apis import Api, encoded
 from otel_runlog.replaying.answering import Answering, CannotGoOnError, failure
 from otel_runlog.replaying.environment import DOOR_NAMES, DOORS, ProviderDoor
 from otel_runlog.replaying.exchanges import Exchanges, Unserved
+from otel_runlog.server.answers import Answer
 from otel_runlog.server.budget import Budget
 from otel_runlog.server.guard import Guard
 from otel_runlog.server.http_door import HttpDoor
@@ -77,7 +78,13 @@ class ReplayServer:
             "127.0.0.1:0",
             (
                 *routes,
-                Route(method="POST", path=rest, handle=self._safely(self._post), max_body_bytes=None),
+                Route(
+                    method="POST",
+                    path=rest,
+                    handle=self._safely(self._post),
+                    max_body_bytes=None,
+                    on_refused=self._refused,
+                ),
                 Route(method="GET", path=rest, handle=self._safely(self._get)),
                 *(
                     Route(method=method, path=rest, handle=self._safely(self._rest), max_body_bytes=None)
@@ -119,6 +126,10 @@ class ReplayServer:
 
     def _rest(self, request: Request) -> Response:
         return self._other(*_door_of(request), request)
+
+    def _refused(self, answer: Answer) -> None:
+        """Keep that a request came whose body could not be taken: too large, or broken compression."""
+        self._exchanges.add_unserved(Unserved(method="POST", path="a body", why=answer.message, failed=True))
 
     def _other(self, door: ProviderDoor | None, path: str, request: Request) -> Response:
         """What no recorded call is about."""

@@ -212,6 +212,15 @@ def test_large_and_compressed_bodies_are_read() -> None:
     assert reply.json["choices"][0]["message"]["content"] == "long"
 
 
+def test_a_body_that_cannot_be_taken_is_told(replayed: tuple[ReplaySession, Client]) -> None:
+    session, client = replayed
+    broken = client.request("POST", "/openai/v1/chat/completions", b"not gzip", {"Content-Encoding": "gzip"})
+    assert broken.status == 400
+    assert session.report.not_compared[-1].startswith("POST a body: broken gzip data: ")
+    assert (client.text("one"), client.text("two")) == ("1", "2")
+    assert session.report.verdict is ReproVerdict.INCOMPLETE
+
+
 def test_another_path_than_the_sessions_is_not_found(replayed: tuple[ReplaySession, Client]) -> None:
     session, _ = replayed
     with closing(Client(session.url[:-4] + "0000")) as stranger:
