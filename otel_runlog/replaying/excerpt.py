@@ -13,7 +13,7 @@ from otel_runlog.replaying.comparing import plain
 ELLIPSIS: Final = "…"
 NOTHING: Final = "(nothing)"
 _BEFORE: Final = 30
-"""Columns that are shown before the first difference."""
+"""Letters that are shown before the first difference, where there is room for them."""
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 """C0, DEL, C1, line separators, what has no width or turns the direction of text, and lone surrogates."""
 
@@ -57,7 +57,7 @@ def _start(one: str, other: str, columns: int) -> int:
     parting = next((i for i in range(shorter) if one[i] != other[i]), shorter)
     if _fits(one, columns) and _fits(other, columns):
         return 0
-    return 0 if _fits(one[:parting], columns // 2) else parting - _BEFORE
+    return 0 if _fits(one[:parting], columns // 2) else parting - min(_BEFORE, columns // 2)
 
 
 def _from(text: str, start: int, columns: int) -> str:

@@ -61,7 +61,7 @@ def text_of(report: DivergenceReport) -> str:
     if report.program_failed is not None:
         lines += _prose("program", f"failed ({report.program_failed}); the recorded run did not")
     lines += _block((came or missing)[0]) if serious else ()
-    lines += _some([_row("also", _short(divergence)) for divergence in came[1:]])
+    lines += _also(came)
     if missing[0 if came else 1 :]:
         lines += _prose("missing", _names(missing[0 if came else 1 :]))
     lines += _drift_lines(report.divergences)
@@ -164,6 +164,20 @@ def _short(divergence: StepDivergence) -> str:
         return head
     room = (_ROOM - len(head) - len(":  -> ")) // 2
     return head if room < _LABEL else f"{head}: {' -> '.join(pair(divergence.recorded, divergence.got, room))}"
+
+
+def _also(came: Sequence[StepDivergence]) -> list[str]:
+    """All but the first one, in a line each; those that differ just as the first one does share a line."""
+    first, rest = came[:1], came[1:]
+    alike = [d for d in rest if _change(d) == _change(first[0]) and d.call_index is not None]
+    others = _some([_row("also", _short(divergence)) for divergence in rest if divergence not in alike])
+    if not alike:
+        return others
+    return [*_prose("also", f"the same at {calls_named(d.call_index for d in alike)}"), *others]
+
+
+def _change(divergence: StepDivergence) -> str:
+    return key_of([divergence.kind, divergence.path, divergence.recorded, divergence.got])
 
 
 def _names(missing: Sequence[StepDivergence]) -> str:

@@ -349,6 +349,24 @@ def test_many_differences_fit_on_one_screen() -> None:
     assert len(lines) < 15
 
 
+def test_what_changed_in_the_same_way_is_said_once() -> None:
+    both = [LlmRequest(turns=(system("Answer in one sentence, with sources."), user(text))) for text in "abcd"]
+    run = capture(*(llm(request, "x") for request in both))
+    matcher = Matcher(run, mode=ReplayMode.SOFT)
+    for text in "abcd":
+        instructions = f"Answer in {'three' if text == 'd' else 'two'} sentences, with sources."
+        matcher.ask(LlmRequest(turns=(system(instructions), user(text))))
+    assert text_of(matcher.report()).splitlines()[2:9] == [
+        '  recorded  "Answer in one sentence, with sources."',
+        '  got       "Answer in two sentences, with sources."',
+        "  cause     prompt",
+        "  nearest   call 1, 1 turn in common",
+        "  answered  with what was recorded for call 1 (soft)",
+        "  also      the same at calls 2-3",
+        "  also      call 4: request changed (llm, agent planner) at system: …wer in one s… -> …wer in three…",
+    ]
+
+
 def test_calls_are_named_by_their_numbers() -> None:
     assert calls_named([3]) == "call 3"
     assert calls_named([7, 1, 2, 3, None, 4]) == "calls 1-4, 7"
