@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from replays import RUN_ID, Client, answer, call, capture, messages, request, said
@@ -89,7 +91,7 @@ def test_each_api_is_answered_in_its_own_form() -> None:
         gemini = client.request("POST", "/gemini/v1beta/models/m-1%3AgenerateContent", contents)
     assert chat.json["choices"][0]["message"]["content"] == "a1"
     assert response.json["output"][0]["content"][0]["text"] == "a2"
-    assert claude.json["content"] == [{"type": "text", "text": "a3", "citations": None}]
+    assert claude.json["content"][0]["text"] == "a3"
     assert gemini.json["candidates"][0]["content"]["parts"] == [{"text": "a4"}]
     assert session.report.verdict is not ReproVerdict.DIVERGED
 
@@ -320,21 +322,36 @@ def test_sessions_nest_and_run_side_by_side() -> None:
     assert dict(os.environ) == before
 
 
-def test_nothing_but_loopback_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A strict and a soft session reach nobody, whatever is asked and wherever the variables led before."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    listener.settimeout(0.05)
-    provider = f"http://127.0.0.1:{listener.getsockname()[1]}"
+@pytest.mark.parametrize("mode", ["strict", "soft"])
+def test_nobody_else_is_connected_to(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is asked and wherever the variables led before: in this process nobody connects but the clients."""
     for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"):
-        monkeypatch.setenv(name, provider)
-    for mode in ("strict", "soft"):
-        with ReplaySession(said(("one", "1")), mode=mode) as session, client_of(session) as client:
-            for path in ("/openai/v1/chat/completions", "/anthropic/v1/messages/count_tokens", "/openai/v1/files"):
-                client.chat("never asked", path=path)
-                client.request("GET", path)
-    with pytest.raises(TimeoutError):
-        listener.accept()
-    listener.close()
+        monkeypatch.setenv(name, "http://127.0.0.1:9/v1")
+    connected: set[object] = set()
+    connect = socket.socket.connect
+
+    def noted(own: socket.socket, address: object) -> None:
+        connected.add(address)
+        connect(own, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", noted)
+    with replay_session(capture(call(1, request("one"), answer("1"))), mode=mode) as session:
+        with client_of(session) as client:
+            assert client.text("one") == "1"
+            for path in ("/anthropic/v1/messages/count_tokens", "/openai/v1/files", "/gemini/v1beta/cachedContents"):
+                assert client.chat("whatever", path=path).status == 501
+                assert client.request("GET", path).status == 501
+                assert client.request("DELETE", path).status == 501
+        place = urlsplit(session.url)
+        assert connected == {("127.0.0.1", place.port)}
+
+
+def test_only_live_mode_and_a_programs_own_tools_have_code_that_connects() -> None:
+    clients = re.compile(
+        r"^ *(?:import|from) (?:urllib3|http\.client|urllib\.request|requests|httpx|socket|grpc)\b", re.MULTILINE
+    )
+    modules = Path(answering.__file__).parent.glob("*.py")
+    assert sorted(path.stem for path in modules if clients.search(path.read_text("utf-8"))) == ["live", "tool_client"]
 
 
 @pytest.mark.parametrize("mode", ["strict", "soft", "live"])
