@@ -34,7 +34,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import is_, itemgetter
 from typing import Final
 
 import msgspec
@@ -52,6 +55,8 @@ MAX_DEPTH: Final = 100
 MAX_INTEGER: Final = 2**63
 WRAPPERS: Final = frozenset({"result", "output", "return_value", "error"})
 """Keys that clients put a tool's result under where an API takes objects only."""
+CONVERSATIONS: Final = 16
+"""Of how many conversations with the same instructions `Fingerprints` remembers how they went: of parallel agents."""
 UNKNOWN_PREVIOUS: Final = "unknown"
 """`previous` of a request that goes on from an answer which nobody here gave."""
 
@@ -68,6 +73,61 @@ class Difference(msgspec.Struct, frozen=True):
 def fingerprint_of(request: LlmRequest) -> str:
     """The fingerprint of a request: `f1:` and 32 hex digits."""
     return f"{VERSION}:{_sha256(_written(canonical(request)))[:DIGITS]}"
+
+
+class Fingerprints:
+    """`fingerprint_of` for the requests of a run, of which each repeats the one before: it takes time by what is new.
+
+    Turns are known again by identity, so whoever reads a message once should hand on the same turn.
+    """
+
+    def __init__(self) -> None:
+        self._tips: dict[tuple[str, str | None], deque[_Tip]] = {}
+
+    def of(self, request: LlmRequest) -> str:
+        """The fingerprint of a request."""
+        if request.operation == "embedding":
+            return fingerprint_of(request)
+        system, previous = request.system, _previous(request)
+        tips = self._tips.setdefault((system, previous), deque(maxlen=CONVERSATIONS))
+        tip = max((t for t in tips if t.is_before(request.turns)), key=lambda t: len(t.turns), default=None)
+        if tip is None:
+            tips.append(tip := _Tip(system, previous))
+        tip.go_on(request.turns)
+        return f"{VERSION}:{tip.digest()[:DIGITS]}"
+
+
+class _Tip:
+    """A conversation as far as it was asked: its canonical turns hashed, but for the last, which may go on."""
+
+    def __init__(self, system: str, previous: str | None) -> None:
+        self.turns: tuple[Turn, ...] = ()
+        head: dict[str, Json] = {"system": system} if previous is None else {"previous": previous, "system": system}
+        self._hash = hashlib.sha256(_written(head)[:-1] + b',"turns":[')
+        self._numbers = _CallNumbers()
+        self._between = b""
+        self._side: Role | None = None
+        self._run: list[_Said] = []
+
+    def is_before(self, turns: tuple[Turn, ...]) -> bool:
+        return len(self.turns) <= len(turns) and all(map(is_, self.turns, turns))
+
+    def go_on(self, turns: tuple[Turn, ...]) -> None:
+        for side, part in _said(turns[len(self.turns) :]):
+            if side is not self._side:
+                self._hash.update(self._last(self._numbers))
+                self._between = b"," if self._side else b""
+                self._side, self._run = side, []
+            self._run.append(part)
+        self.turns = turns
+
+    def digest(self) -> str:
+        whole = self._hash.copy()
+        whole.update(self._last(self._numbers.copy()) + b"]}")
+        return whole.hexdigest()
+
+    def _last(self, numbers: _CallNumbers) -> bytes:
+        return self._between + _written(_turn(self._side, self._run, numbers)) if self._side else b""
 
 
 def request_fingerprint(request: LlmRequest | Mapping[str, Json] | Sequence[Json]) -> str:
@@ -92,9 +152,13 @@ def canonical(request: LlmRequest) -> Json:
     if request.operation == "embedding":
         return {"inputs": list(request.inputs)}
     found: dict[str, Json] = {"system": request.system, "turns": list(_turns(request.turns))}
-    if request.previous or request.previous_response_id:
-        found["previous"] = request.previous or UNKNOWN_PREVIOUS
+    if (previous := _previous(request)) is not None:
+        found["previous"] = previous
     return found
+
+
+def _previous(request: LlmRequest) -> str | None:
+    return request.previous or (UNKNOWN_PREVIOUS if request.previous_response_id else None)
 
 
 def _written(value: Json) -> bytes:
@@ -120,17 +184,20 @@ def _sha256(text: bytes) -> str:
 def _turns(given: Sequence[Turn]) -> Iterator[Json]:
     numbers = _CallNumbers()
     for role, parts in _runs(given):
-        if role is Role.TOOL:
-            results = [(numbers.of_result(p), _result(p.value)) for p in parts if isinstance(p, ResultPart)]
-            yield {"tool": [[n, value] for n, value in sorted(results, key=_call_number)]}
-            continue
-        between = "" if role is Role.ASSISTANT else "\n"
-        turn: dict[str, Json] = {role.value: between.join([p.text for p in parts if isinstance(p, TextPart)])}
-        if calls := [numbers.of_call(p) for p in parts if isinstance(p, CallPart)]:
-            turn["calls"] = calls
-        if media := [p for p in parts if isinstance(p, MediaPart)]:
-            turn["media"] = [p.sha256 or p.uri for p in media]
-        yield turn
+        yield _turn(role, parts, numbers)
+
+
+def _turn(role: Role, parts: list[_Said], numbers: _CallNumbers) -> Json:
+    if role is Role.TOOL:
+        results = [(numbers.of_result(p), _result(p.value)) for p in parts if isinstance(p, ResultPart)]
+        return {"tool": [[n, value] for n, value in sorted(results, key=_call_number)]}
+    between = "" if role is Role.ASSISTANT else "\n"
+    turn: dict[str, Json] = {role.value: between.join([p.text for p in parts if isinstance(p, TextPart)])}
+    if calls := [numbers.of_call(p) for p in parts if isinstance(p, CallPart)]:
+        turn["calls"] = calls
+    if media := [p for p in parts if isinstance(p, MediaPart)]:
+        turn["media"] = [p.sha256 or p.uri for p in media]
+    return turn
 
 
 def _call_number(result: tuple[int | None, Json]) -> int:
@@ -143,20 +210,15 @@ _SAID = (TextPart, CallPart, ResultPart, MediaPart)
 
 def _runs(given: Sequence[Turn]) -> Iterator[tuple[Role, list[_Said]]]:
     """The sides of the conversation in order, each with all that it says before another speaks; no instructions."""
-    side: Role | None = None
-    run: list[_Said] = []
+    for side, run in groupby(_said(given), itemgetter(0)):
+        yield side, [part for _, part in run]
+
+
+def _said(given: Iterable[Turn]) -> Iterator[tuple[Role, _Said]]:
     for turn in given:
         for part in turn.parts if turn.role is not Role.SYSTEM else ():
-            if not isinstance(part, _SAID):
-                continue
-            own = _side(part, turn.role)
-            if own is not side:
-                if side is not None:
-                    yield side, run
-                side, run = own, []
-            run.append(part)
-    if side is not None:
-        yield side, run
+            if isinstance(part, _SAID):
+                yield _side(part, turn.role), part
 
 
 def _side(part: _Said, role: Role) -> Role:
@@ -175,6 +237,11 @@ class _CallNumbers:
         self._by_id: dict[str, int] = {}
         self._waiting: dict[int, str] = {}
         self._count = 0
+
+    def copy(self) -> _CallNumbers:
+        twin = _CallNumbers()
+        twin._by_id, twin._waiting, twin._count = self._by_id.copy(), self._waiting.copy(), self._count
+        return twin
 
     def of_call(self, call: CallPart) -> Json:
         """A call as its number in the conversation, the tool and the arguments."""

@@ -24,7 +24,7 @@ from otel_runlog.conversation import (
     ToolDefinition,
     Turn,
 )
-from otel_runlog.fingerprint import fingerprint_of, lane_of
+from otel_runlog.fingerprint import Fingerprints, lane_of
 from otel_runlog.llm_io import StepMessages, io_of
 from otel_runlog.model import Attributes, Content, LlmIo, Message, RunLog, Step, StepKind, StepStatus
 from otel_runlog.tree import MODEL_KINDS
@@ -81,6 +81,7 @@ class _Reading:
     def __init__(self, told: Told) -> None:
         self._told = told
         self._turns = _Turns()
+        self._fingerprints = Fingerprints()
         self._answered: dict[str, CapturedLlm] = {}
         self._askers: dict[str, CapturedLlm] = {}
         self._occurrences = Counter[str]()
@@ -95,7 +96,7 @@ class _Reading:
             request = self._request(step, io, attributes)
             answer = answer_of(io, step) or _vectors(step, request, attributes)
             error = error_of(step, attributes)
-        fingerprint = fingerprint_of(request) if request else None
+        fingerprint = self._fingerprints.of(request) if request else None
         call = CapturedLlm(
             step_index=step.step_index,
             call_index=step.call_index or 0,
@@ -134,10 +135,10 @@ class _Reading:
     def _request(self, step: Step, io: LlmIo, attributes: Attributes) -> LlmRequest | None:
         if io.completeness is Content.ANSWER:  # its prompt may be the end of one, whose beginning is known here
             io = msgspec.structs.replace(io, completeness=Content.TRUNCATED)
-        request = request_of(io, step, self._turns.of)
+        tools = self._turns.definitions(io.tools)
+        request = request_of(msgspec.structs.replace(io, tools=()), step, self._turns.of)
         if request is None or request.operation == "embedding":
             return request
-        tools = self._turns.definitions(io.tools)
         previous = request.previous_response_id or previous_response(attributes)
         request = msgspec.structs.replace(request, tools=tools, previous_response_id=previous)
         return self._continued(request)

@@ -9,7 +9,7 @@ from otel_runlog.capture import SCHEMA, Capture, CapturedLlm
 from otel_runlog.captures._names import check_id
 from otel_runlog.captures.building import completeness_of
 from otel_runlog.errors import CaptureError
-from otel_runlog.fingerprint import fingerprint_of, lane_of
+from otel_runlog.fingerprint import Fingerprints, lane_of
 from otel_runlog.model import Content, Step, StepKind
 from otel_runlog.tree import MODEL_KINDS
 
@@ -60,7 +60,7 @@ def _of_steps(capture: Capture) -> Iterator[str]:
 
 
 def _of_calls(capture: Capture) -> Iterator[str]:
-    occurrences = Counter[str]()
+    derive, occurrences = Fingerprints(), Counter[str]()
     answered: dict[str, str | None] = {}
     for call in capture.llm_io:
         occurrences.update([call.fingerprint] if call.fingerprint else [])
@@ -68,16 +68,16 @@ def _of_calls(capture: Capture) -> Iterator[str]:
         if call.occurrence != expected:
             said = f"occurrence {call.occurrence} of its fingerprint"
             yield f"Call {call.call_index} says that it is {said}, and is {expected}."
-        yield from _of_request(call, answered)
+        yield from _of_request(call, derive, answered)
         if call.completeness is Content.FULL and (call.request is None or (call.answer or call.error) is None):
             yield f"Call {call.call_index} says that it is full, and lacks its request or what came of it."
         if call.response_id:
             answered[call.response_id] = call.fingerprint
 
 
-def _of_request(call: CapturedLlm, answered: dict[str, str | None]) -> Iterator[str]:
+def _of_request(call: CapturedLlm, derive: Fingerprints, answered: dict[str, str | None]) -> Iterator[str]:
     request = call.request
-    fingerprint = fingerprint_of(request) if request else None
+    fingerprint = derive.of(request) if request else None
     if call.fingerprint != fingerprint:
         yield f"Call {call.call_index} has the fingerprint {call.fingerprint}, and its request {fingerprint}."
     lane = lane_of(request) if request else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -43,6 +44,8 @@ SYSTEM_ROLES = frozenset({"system", "developer"})
 PARTS_START = '[{"'
 MAX_DEPTH = 8
 MAX_WRAPPER_KEYS = 2
+MESSAGES_REMEMBERED, MAX_CHARS_REMEMBERED = 512, 4_096
+"""How many messages are remembered as they were read, and how long ones: a few megabytes at the most."""
 MAX_INDEX_DIGITS = 6
 Messages = tuple[Message, ...]
 
@@ -169,17 +172,24 @@ def messages_of(value: AttrValue, role: str = "user") -> Messages:
 
 
 def _listed_message(raw: msgspec.Raw, role: str) -> Message:
-    """A message in a JSON list, as it was written there."""
+    """A message in a JSON list, as it was written there. An agent sends all that was said with each of its calls."""
     written = str(raw, "utf-8")
+    return _remembered(written, role) if len(written) <= MAX_CHARS_REMEMBERED else _written(written, role)
+
+
+def _written(written: str, role: str) -> Message:
     try:
-        said = _as_said(raw)
+        said = _as_said(written)
     except msgspec.ValidationError:
-        return message(msgspec.json.decode(raw), role, written)
+        return message(msgspec.json.decode(written), role, written)
     if isinstance(said.parts, list):
         text = said.parts[0].content if len(said.parts) == 1 else _lines([part.content for part in said.parts])
     else:
         text = part_text(_content(said.content))
     return Message(_named_role(said.role or role), text, written)
+
+
+_remembered = lru_cache(MESSAGES_REMEMBERED)(_written)
 
 
 def value_of(value: AttrValue, role: str) -> Messages:

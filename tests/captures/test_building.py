@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from otel_runlog.capture import Capture, CapturedLlm, PriceTableRef, RedactionRules
+from otel_runlog.captures import _calls
 from otel_runlog.captures.building import captures_of
 from otel_runlog.captures.document import problems_of
 from otel_runlog.conversation import CallError, CallPart, FinishReason, LlmAnswer, Role, TextPart, Turn
@@ -296,3 +297,16 @@ def test_spans_of_any_order_and_number_make_the_same_captures() -> None:
     t.tool("f", parent=a)
     spans: list[Span] = [*reversed(t.spans), *t.spans]
     assert captures_of(spans, prices=PRICES) == captures_of(t.spans, prices=PRICES)
+
+
+def test_each_message_of_a_long_history_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    turns_of = _calls.turns_of
+    monkeypatch.setattr(_calls, "turns_of", lambda found: turns_of([read.append(m.raw) or m for m in found]))
+    t = TraceBuilder()
+    a = t.agent("a")
+    for end in range(1, 40, 2):
+        said = [("assistant" if i % 2 else "user", f"message {i}") for i in range(end)]
+        t.chat("m", io(messages(*said), HELLO), parent=a)
+    assert len(captured(t).llm_io) == 20
+    assert len(read) == len(set(read)) == 39
