@@ -23,7 +23,7 @@ from otel_runlog.errors import ConfigError
 from otel_runlog.redaction import redactor_of
 from otel_runlog.replaying.answering import Answering
 from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, ReproVerdict
-from otel_runlog.replaying.environment import Overlays, environment
+from otel_runlog.replaying.environment import LASTING, Overlays, environment
 from otel_runlog.replaying.exchanges import Exchange, Exchanges
 from otel_runlog.replaying.matching import Key, Matcher
 from otel_runlog.replaying.normalising import Normaliser
@@ -201,6 +201,9 @@ def replay_session(
     clients inside it. Sessions may be nested. Of sessions in several threads at once the newest has the variables: give
     them `set_environment=False`, and clients `session.environment({})["OPENAI_BASE_URL"]` and the like.
 
+    The OpenAI Agents SDK sends its own traces to OpenAI wherever its client is led. It can be told not to once in a
+    process only (OPENAI_AGENTS_DISABLE_TRACING), so that is left to the program; `otel-runlog replay` does it.
+
     Args:
         source: a capture, the path of a capture's file, or a store or its path.
         run: in a store: the run's id, a unique prefix of it, or `last`.
@@ -225,7 +228,11 @@ def replay_session(
         capture, mode=mode, key=key, tools=tools, compare=compare, redact=redact, ignore=ignore, environ=below
     ) as session:
         over = session.environment(below) if set_environment else {}
-        changes = {k: value for k, value in over.items() if (environ.get(k), below.get(k)) != (value, value)}
+        changes = {
+            name: value
+            for name, value in over.items()
+            if name != LASTING and (environ.get(name), below.get(name)) != (value, value)
+        }
         _OVERLAYS.put(environ, changes)
         try:
             yield session
