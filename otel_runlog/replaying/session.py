@@ -199,7 +199,8 @@ def replay_session(
 
     The variables that clients find their providers by are set inside the block and are afterwards as they were; make
     clients inside it. Sessions may be nested. Of sessions in several threads at once the newest has the variables: give
-    them `set_environment=False`, and clients `session.environment({})["OPENAI_BASE_URL"]` and the like.
+    them `set_environment=False`, and clients `session.environment({})["OPENAI_BASE_URL"]` and the like. In a test of
+    pytest's it needs nothing else: a replay that diverged fails the test, and the failure's text is the report.
 
     The OpenAI Agents SDK sends its own traces to OpenAI wherever its client is led. It can be told not to once in a
     process only (OPENAI_AGENTS_DISABLE_TRACING), so that is left to the program; `otel-runlog replay` does it.
@@ -227,12 +228,7 @@ def replay_session(
     with ReplaySession(
         capture, mode=mode, key=key, tools=tools, compare=compare, redact=redact, ignore=ignore, environ=below
     ) as session:
-        over = session.environment(below) if set_environment else {}
-        changes = {
-            name: value
-            for name, value in over.items()
-            if name != LASTING and (environ.get(name), below.get(name)) != (value, value)
-        }
+        changes = _changes(session, environ, below) if set_environment else {}
         _OVERLAYS.put(environ, changes)
         try:
             yield session
@@ -244,6 +240,13 @@ def replay_session(
         report = session.report
         if session.mode is ReplayMode.STRICT and report.verdict is ReproVerdict.DIVERGED:
             report.raise_for_divergence()
+
+
+def _changes(session: ReplaySession, environ: Mapping[str, str], below: Mapping[str, str]) -> dict[str, str]:
+    """What is to lie over the environment, of which `below` is what other sessions' changes lie on."""
+    over = session.environment(below)
+    over.pop(LASTING, None)
+    return {name: value for name, value in over.items() if (environ.get(name), below.get(name)) != (value, value)}
 
 
 def _loaded(source: DuckDBRunLogStore | str | PathLike[str], run: str | None) -> Capture:
