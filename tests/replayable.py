@@ -31,19 +31,12 @@ def table(calls: Mapping[str, Sequence[Call]]) -> str:
 
 
 def _row(variant: str, calls: Sequence[Call]) -> tuple[str, ...]:
-    kinds = [_kind(call) for call in calls]
-    return f"`{variant}`", str(len(calls)), *[str(kinds.count(kind)) for kind in ORDER], _equal(calls)
-
-
-def _kind(call: Call) -> Content:
-    """How much is here: a request that goes on from a remembered answer is whole, for the replay remembers it too."""
-    if call.content is Content.ANSWER and call.request is not None:
-        return Content.FULL
-    return call.content
+    found = [call.told.completeness for call in calls]
+    return f"`{variant}`", str(len(calls)), *[str(found.count(content)) for content in ORDER], _equal(calls)
 
 
 def _equal(calls: Sequence[Call]) -> str:
-    compared = [call for call in calls if call.request is not None and call.served is not None]
+    compared = [call for call in calls if call.told.request is not None and call.served is not None]
     return f"{sum(c.request_differs is None for c in compared)} of {len(compared)}" if compared else NOT_KEPT
 
 

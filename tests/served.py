@@ -10,21 +10,19 @@ import functools
 import gzip
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from otel_runlog import apis
-from otel_runlog.conventions.turns import answer_of, request_of
+from otel_runlog.capture import CapturedLlm
+from otel_runlog.captures.building import captures_of
 from otel_runlog.conversation import Json, LlmAnswer, LlmRequest
 from otel_runlog.fingerprint import fingerprint_of, first_difference
-from otel_runlog.llm_io import StepMessages, llm_io_of
-from otel_runlog.model import Content, LlmIo, RunLog, Step, StepKind
+from otel_runlog.model import Step
 from otel_runlog.pricing import PriceTable
-from otel_runlog.resolve import key_of, resolve
-from otel_runlog.runs import project
 
 if TYPE_CHECKING:
     from corpus import Scenario
@@ -58,16 +56,14 @@ class Served(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A counted model call: what its spans say, and what went over the wire where that is known.
+    """A model call as the capture of its run has it, and what went over the wire, where that is known.
 
     `request_differs` and `answer_differs`: the first difference; None where there is none, or nothing to compare.
     """
 
     scenario: str
-    step: Step
-    content: Content
-    request: LlmRequest | None
-    answer: LlmAnswer | None
+    run_id: str
+    told: CapturedLlm
     served: Served | None = None
     request_differs: str | None = None
     answer_differs: str | None = None
@@ -87,9 +83,8 @@ def _row(requested_tools: list[dict[str, str]], **rest: Any) -> Served:
     return Served(**rest, requested_tools=[Wanted(**tool) for tool in requested_tools])
 
 
-def wire_requests(rows: Iterable[Served]) -> list[LlmRequest]:
-    """The requests as the wire has them, each with the fingerprint of the call that it goes on from."""
-    rows = list(rows)
+def wire_requests(rows: Sequence[Served], answered: Collection[str | None]) -> list[LlmRequest]:
+    """The requests as the wire has them, those that go on from one of the answers `answered` with that one's print."""
     given = {re.sub(r"\D", "", row.response_id or ""): row for row in rows}
     known: dict[str, str] = {}
     found = []
@@ -97,16 +92,11 @@ def wire_requests(rows: Iterable[Served]) -> list[LlmRequest]:
         api = apis.find(row.path)
         assert api is not None, row.path
         request = api.parse(row.path, _with_items(row.request, given)).request
-        found.append(_chained(request, row.response_id, known))
+        request = msgspec.structs.replace(request, previous=known.get(request.previous_response_id or ""))
+        if row.response_id and row.response_id in answered:
+            known[row.response_id] = fingerprint_of(request)
+        found.append(request)
     return found
-
-
-def _chained(request: LlmRequest, response_id: str | None, known: dict[str, str]) -> LlmRequest:
-    """A request with the fingerprint of the call that it goes on from; its own is then known by its answer's id."""
-    chained = msgspec.structs.replace(request, previous=known.get(request.previous_response_id or ""))
-    if response_id:
-        known[response_id] = fingerprint_of(chained)
-    return chained
 
 
 def _with_items(body: dict[str, Json], given: Mapping[str, Served]) -> dict[str, Json]:
@@ -131,60 +121,36 @@ def calls_of(variant: str, scenarios: Mapping[str, Scenario]) -> Iterator[Call]:
     """Every counted model call of a variant's scenarios."""
     for name, scenario in scenarios.items():
         rows = served_in(variant).get(name, [])
-        wire = list(zip(rows, wire_requests(rows), strict=True))
-        known: dict[str, str] = {}
-        for step, io in _ios(scenario):
-            request = request_of(io, step)
-            if request is not None:
-                request = _chained(request, step.response_id, known)
-            told = Call(scenario.name, step, io.completeness, request, answer_of(io, step))
-            yield _compared(told, wire)
+        for capture in captures_of(scenario.spans(), logs=scenario.log_records(), prices=PRICES):
+            wire = list(zip(rows, wire_requests(rows, {told.response_id for told in capture.llm_io}), strict=True))
+            steps = {step.step_index: step for step in capture.run.steps}
+            for told in capture.llm_io:
+                call = Call(scenario.name, capture.run_id, told)
+                yield _compared(call, _match(told, steps[told.step_index], wire))
 
 
-def _ios(scenario: Scenario) -> Iterator[tuple[Step, LlmIo]]:
-    spans = scenario.spans()
-    records = scenario.log_records()
-    messages = StepMessages({key_of(s): s for s in resolve(spans)}, records)
-    for run in project(spans, logs=records, prices=PRICES):
-        ios = {io.step_index: io for io in llm_io_of(run, messages)}
-        for step in run.steps:
-            if step.step_index in ios:
-                yield step, ios[step.step_index]
-            elif step.counted and step.kind is StepKind.EMBEDDING:
-                yield step, _embedding_io(run, step, messages)
-
-
-def _embedding_io(run: RunLog, step: Step, messages: StepMessages) -> LlmIo:
-    found = messages.of(step)
-    return LlmIo(
-        run.run_id, step.trace_id, step.span_id, input=found.input, output=found.output, completeness=step.content
-    )
-
-
-def _compared(call: Call, wire: list[tuple[Served, LlmRequest]]) -> Call:
-    row, sent = _match(call.step, call.request, wire) or (None, None)
-    if row is None:
+def _compared(call: Call, found: tuple[Served, LlmRequest] | None) -> Call:
+    if found is None:
         return call
-    asked = first_difference(call.request, sent) if call.request is not None and sent is not None else None
+    row, sent = found
+    asked = first_difference(call.told.request, sent) if call.told.request is not None else None
+    assert (asked is None) == (call.told.fingerprint in (None, fingerprint_of(sent)))
     return call._replace(
         served=row,
         request_differs=f"{asked.path}: {asked.recorded!r} for {asked.got!r}" if asked else None,
-        answer_differs=_answer_difference(call.answer, row) if call.answer is not None else None,
+        answer_differs=_answer_difference(call.told.answer, row) if call.told.answer is not None else None,
     )
 
 
-def _match(
-    step: Step, request: LlmRequest | None, wire: list[tuple[Served, LlmRequest]]
-) -> tuple[Served, LlmRequest] | None:
+def _match(told: CapturedLlm, step: Step, wire: list[tuple[Served, LlmRequest]]) -> tuple[Served, LlmRequest] | None:
     """The HTTP call of a step: of the same response id, else of the same tokens, else (refused) of the same request."""
     for row, sent in wire:
-        if row.status == 200 and step.response_id is not None and row.response_id == step.response_id:
+        if row.status == 200 and told.response_id is not None and row.response_id == told.response_id:
             return row, sent
     for row, sent in wire:
         if row.input_tokens is not None and row.input_tokens == step.usage.input_tokens:
             return row, sent
-    own = fingerprint_of(request) if request else None
-    return next(((row, sent) for row, sent in wire if fingerprint_of(sent) == own), None)
+    return next(((row, sent) for row, sent in wire if fingerprint_of(sent) == told.fingerprint), None)
 
 
 def _answer_difference(answer: LlmAnswer, row: Served) -> str | None:

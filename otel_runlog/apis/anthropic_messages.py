@@ -91,7 +91,13 @@ def parse(path: str, body: Json, recall: Recall = nothing_recalled) -> Asked:  #
     if (effort := as_object(sent.get("output_config")).get("effort")) is not None:
         params["reasoning_effort"] = effort
     tools = tuple(map(_definition, objects(sent.get("tools"))))
-    request = LlmRequest(turns=turns, model=as_text(sent.get("model")), params=params, tools=tools)
+    request = LlmRequest(
+        turns=turns,
+        model=as_text(sent.get("model")),
+        params=params,
+        tools=tools,
+        previous_response_id=as_text(as_object(sent.get("thread")).get("previous_message_id")),
+    )
     return Asked(request=request, body=sent, stream=sent.get("stream") is True)
 
 

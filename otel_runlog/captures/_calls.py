@@ -11,7 +11,6 @@ from otel_runlog.capture import CapturedLlm
 from otel_runlog.captures._told import NOTHING, Told, ToldLlm
 from otel_runlog.conventions._base import CUT_NOTE
 from otel_runlog.conventions._call_facts import embedding_vectors, error_status, previous_response, provider_version
-from otel_runlog.conventions._fields import PREVIOUS_RESPONSE
 from otel_runlog.conventions.turns import answer_of, definitions_of, request_of, turns_of
 from otel_runlog.conversation import (
     CallError,
@@ -144,17 +143,14 @@ class _Reading:
         return self._continued(request)
 
     def _continued(self, request: LlmRequest) -> LlmRequest:
-        """A request with what its provider, or its span's emitter, left out because it came in a call before."""
+        """A request with the fingerprint of the call it goes on from: named, or the one that asked for its results.
+
+        Anthropic's tool runner names the message before on the wire (`thread`), and no span says so.
+        """
         if request.previous_response_id:
             return self._after_previous(request)
         before = next((c for p in _results_at_start(request) if (c := self._askers.get(p.id or ""))), None)
-        if before is None or before.request is None or before.answer is None:
-            return request
-        if (before.response_id or "").startswith(PREVIOUS_RESPONSE):
-            return msgspec.structs.replace(request, previous=before.fingerprint)
-        told = [t for t in request.turns if t.role is not Role.SYSTEM]
-        turns = (*before.request.turns, Turn(Role.ASSISTANT, before.answer.parts), *told)
-        return msgspec.structs.replace(request, turns=turns)
+        return msgspec.structs.replace(request, previous=before.fingerprint) if before else request
 
     def _after_previous(self, request: LlmRequest) -> LlmRequest:
         """A request with the fingerprint of the call whose answer it says it goes on from."""

@@ -1,4 +1,4 @@
-"""What an embedding call was asked and gave: texts and vectors, out of the messages of its span."""
+"""What an embedding call was asked: the texts, out of the messages of its span."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ LISTS = ("input", "inputs", "requests", "contents", "texts", "values")
 """Keys of a whole request that hold what to embed: OpenAI, Cohere, Gemini."""
 SAID = ("text", "content", "parts", "value")
 MAX_DEPTH = 8
-Vector = tuple[float, ...]
 
 
 def inputs_of(messages: Sequence[Message]) -> tuple[str, ...]:
@@ -39,16 +38,3 @@ def inputs_in(value: Json, depth: int = 0) -> Iterator[str]:
 def _read(raw: str) -> Json:
     """A message as it was written: an object, a list, a text in quotes (AI SDK), or a text."""
     return value_in(raw) if raw[:1] in ('"', "{", "[") else raw
-
-
-def vectors_of(messages: Sequence[Message]) -> tuple[Vector, ...] | None:
-    """The vectors that an embedding's span carries, one for each input; None where it carries none."""
-    found = [_vector(value_in(m.raw)) for m in messages]
-    return tuple([v for v in found if v is not None]) if found and None not in found else None
-
-
-def _vector(value: Json) -> Vector | None:
-    if not isinstance(value, list) or not value:
-        return None
-    numbers = [float(v) for v in value if isinstance(v, int | float) and not isinstance(v, bool)]
-    return tuple(numbers) if len(numbers) == len(value) else None

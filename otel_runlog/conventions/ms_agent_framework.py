@@ -24,8 +24,6 @@ GENERATED = re.compile(r"WorkflowBuilder-[0-9a-f-]{36}$")
 CONVERSATION = "gen_ai.conversation.id"
 KEPT_BY_PROVIDER = ("resp_", "conv_", "thread_")
 """Ids of conversations that OpenAI keeps: the provider knew more than the messages say."""
-PREVIOUS_RESPONSE = "resp_"
-"""Of those, the ones that name the answer which the call goes on from."""
 
 
 def matches(span: Span) -> bool:
@@ -38,13 +36,9 @@ def read(span: Span) -> Reading | None:
     if otel_genai.OPERATION not in span.attributes:
         return _read_workflow(span)
     reading = otel_genai.read_as(NAME, span)
-    kept = text(span.attributes, (CONVERSATION,)) or ""
-    if reading is None or not kept.startswith(KEPT_BY_PROVIDER):
-        return reading
-    if reading.content is Content.FULL:
+    kept = (text(span.attributes, (CONVERSATION,)) or "").startswith(KEPT_BY_PROVIDER)
+    if reading is not None and kept and reading.content is Content.FULL:
         reading.content = Content.ANSWER
-    if kept.startswith(PREVIOUS_RESPONSE) and reading.kind is StepKind.LLM:
-        reading.params = {**reading.params, "previous_response_id": kept}
     return reading
 
 

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from otel_runlog.conventions._content import MARKERS
 from otel_runlog.conventions._definitions import definitions_of
-from otel_runlog.conventions._embeddings import inputs_of, vectors_of
+from otel_runlog.conventions._embeddings import inputs_of
 from otel_runlog.conventions._part_values import arguments_of, result_of, value_in
 from otel_runlog.conventions._parts import (
     CALL_ID_KEYS,
@@ -325,13 +325,11 @@ def _params(params: Attributes) -> Params:
 
 
 def answer_of(io: LlmIo, step: Step) -> LlmAnswer | None:
-    """What a step's model answered; None where its telemetry carries no answer."""
-    if not io.output or io.completeness is Content.NONE:
+    """What a step's model answered; None where its telemetry carries no answer, and for vectors, which no message has."""
+    if not io.output or io.completeness is Content.NONE or step.kind is StepKind.EMBEDDING:
         return None
-    embedded = step.kind is StepKind.EMBEDDING
     return LlmAnswer(
-        parts=() if embedded else tuple([p for turn in turns_of(io.output) for p in turn.parts]),
-        vectors=vectors_of(io.output) if embedded else None,
+        parts=tuple([p for turn in turns_of(io.output) for p in turn.parts]),
         finish_reason=finish_reason_of(step.finish_reason),
         response_id=step.response_id,
         model=step.response_model or step.model,

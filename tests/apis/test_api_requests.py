@@ -204,6 +204,11 @@ def test_parameters_go_by_otels_names():
     assert parsed("gemini", GEMINI_IN_SNAKE_CASE).request.params == gemini
 
 
+def test_anthropics_tool_runner_names_the_message_that_it_goes_on_from():
+    body = {"messages": [], "thread": {"type": "continue", "previous_message_id": "msg_1"}}
+    assert apis.find("/v1/messages").parse("/v1/messages", body).request.previous_response_id == "msg_1"
+
+
 def test_tools_of_a_providers_own_go_by_their_type():
     assert parsed("gemini", GEMINI).request.tools == (TOOL, ToolDefinition("googleSearch"))
     body = {"input": "q", "tools": [{"type": "web_search", "search_context_size": "low"}]}

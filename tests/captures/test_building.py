@@ -12,7 +12,7 @@ from otel_runlog.capture import Capture, CapturedLlm, PriceTableRef, RedactionRu
 from otel_runlog.captures import _calls
 from otel_runlog.captures.building import captures_of
 from otel_runlog.captures.document import problems_of
-from otel_runlog.conversation import CallError, CallPart, FinishReason, LlmAnswer, Role, TextPart, Turn
+from otel_runlog.conversation import CallError, FinishReason, LlmAnswer, Role, TextPart, Turn
 from otel_runlog.fingerprint import fingerprint_of
 from otel_runlog.model import Attributes, AttrValue, Content, Resource, Span, SpanEvent, Usage
 from otel_runlog.pricing import PriceTable
@@ -200,24 +200,13 @@ def test_a_call_that_goes_on_from_a_remembered_answer_names_the_call_that_gave_i
     assert third.completeness is Content.TRUNCATED
 
 
-def test_results_alone_go_on_from_the_answer_that_asked_for_them() -> None:
+@pytest.mark.parametrize("response_id", ["resp_1", "msg_1"])
+def test_results_alone_go_on_from_the_call_that_asked_for_them(response_id: str) -> None:
+    """OpenAI remembers responses, Anthropic's tool runner names the message before."""
     t = TraceBuilder()
     a = t.agent("a")
     asked = messages(("assistant", tool_call("f", {}, "c1")))
-    t.chat("m", io(HI, asked, response__id="msg_1"), parent=a)
-    t.chat("m", io(messages(("tool", tool_result("18C", "c1"))), HELLO), parent=a)
-    second = captured(t).llm_io[1]
-    assert second.request is not None
-    assert [turn.role for turn in second.request.turns] == [Role.USER, Role.ASSISTANT, Role.TOOL]
-    assert second.request.turns[1].parts == (CallPart("f", {}, "c1"),)
-    assert second.completeness is Content.FULL
-
-
-def test_results_alone_of_an_api_that_remembers_name_the_call_before() -> None:
-    t = TraceBuilder()
-    a = t.agent("a")
-    asked = messages(("assistant", tool_call("f", {}, "c1")))
-    t.chat("m", io(HI, asked, response__id="resp_1"), parent=a)
+    t.chat("m", io(HI, asked, response__id=response_id), parent=a)
     t.chat("m", io(messages(("tool", tool_result("18C", "c1"))), HELLO), parent=a)
     first, second = captured(t).llm_io
     assert second.request is not None
