@@ -82,16 +82,16 @@ def part_of(part: Object) -> Parts | None:
     if isinstance(kind, str):
         if kind in TEXT_TYPES:
             return _text_part(part)
-        return next((read(part) for types, read in _BY_TYPE if kind in types), _around(part))
+        read = _BY_TYPE.get(kind)
+        return _around(part) if read is None else read(part)
     return _around(part)
 
 
 def _around(part: Object) -> Parts | None:
     """A part without a type: what it holds stands under a key of its own."""
-    for keys, read in _BY_KEY:
-        for key in keys:
-            if isinstance(inner := part.get(key), dict):
-                return read(inner)
+    for key, read in () if _BY_KEY.keys().isdisjoint(part) else _BY_KEY.items():
+        if isinstance(inner := part.get(key), dict):
+            return read(inner)
     if isinstance(said := part.get("text"), str):
         if part.get("thought") is True:  # Gemini
             return (ThinkingPart(said, first_text(part, ("thoughtSignature", "thought_signature"))),)
@@ -128,6 +128,8 @@ def _result(part: Object) -> Parts:
     origin = part.get("origin")  # Haystack's: the call that it answers
     named = origin if isinstance(origin, dict) else part
     value = next((part[k] for k in RESULT_KEYS if part.get(k) is not None), None)
+    if isinstance(value, dict) and value.keys() == {"name", "content"} and value["name"] == part.get("name"):
+        value = value["content"]  # what the AI SDK makes of a result for Gemini; its spans have the result alone
     failed = part.get("is_error") is True or part.get("error") is True or part.get("status") == "error"
     return (ResultPart(result_of(value), first_text(named, CALL_ID_KEYS), first_text(named, NAME_KEYS), failed),)
 
@@ -161,7 +163,11 @@ def _nothing(_part: Object) -> Parts:
 
 def first_text(part: Object, keys: tuple[str, ...]) -> str | None:
     """The first non-empty text under `keys`."""
-    return next((v for k in keys if isinstance(v := part.get(k), str) and v), None)
+    for key in keys:
+        value = part.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None
 
 
 def text_of(value: Json) -> str:
@@ -170,15 +176,18 @@ def text_of(value: Json) -> str:
 
 
 _Read = Callable[[Object], "Parts"]
-_BY_TYPE: tuple[tuple[frozenset[str], _Read], ...] = (
+_KINDS: tuple[tuple[frozenset[str], _Read], ...] = (
     (CALL_TYPES, call_of),
     (RESULT_TYPES, _result),
     (THINKING_TYPES, _thinking),
     (MEDIA_TYPES, _media),
     (PROVIDERS_OWN | {REFERENCE}, _nothing),
 )
-_BY_KEY: tuple[tuple[tuple[str, ...], _Read], ...] = (
+_AROUND: tuple[tuple[tuple[str, ...], _Read], ...] = (
     (CALLS_AROUND, call_of),
     (RESULTS_AROUND, _result),
     (THINKING_AROUND, _thinking),
 )
+_BY_TYPE = {kind: read for kinds, read in _KINDS for kind in kinds}
+_BY_KEY = {key: read for keys, read in _AROUND for key in keys}
+"""One look-up each: a long conversation has thousands of parts."""

@@ -312,6 +312,17 @@ def test_an_item_that_was_served_is_remembered_by_its_reference():
     assert thought.request.turns == ()
 
 
+def test_a_result_that_the_ai_sdk_wraps_for_gemini_is_the_result():
+    response = {"name": "add", "response": {"name": "add", "content": 42}}
+    body = {"contents": [{"role": "user", "parts": [{"functionResponse": response}]}]}
+    assert parsed("gemini", body).request.turns == (Turn(Role.TOOL, (ResultPart(42, None, "add"),)),)
+    own = {"name": "read", "response": {"name": "a.txt", "content": "x"}}
+    body = {"contents": [{"role": "user", "parts": [{"functionResponse": own}]}]}
+    assert parsed("gemini", body).request.turns[0].parts == (
+        ResultPart({"name": "a.txt", "content": "x"}, None, "read"),
+    )
+
+
 def test_what_a_provider_ran_itself_is_no_call_of_the_programs():
     """An answer that is served has none of it, and so has the history that comes back."""
     searched = [
