@@ -172,6 +172,7 @@ class Filter:
         self.content = content
         self.redact = redact
         self.count_failure = count_failure
+        self._told = None if redact is None else told(redact)
         self._resource: tuple[Resource, Resource] | None = None
         self._scope: tuple[InstrumentationScope | None, InstrumentationScope | None] = (None, None)
 
@@ -198,7 +199,9 @@ class Filter:
 
     def rules(self, before: object) -> dict[str, str]:
         """What a resource says of the redaction, whose attribute was `before`; see `otel_runlog.redaction.told`."""
-        return {} if self.redact is None else {TOLD_AS: told(self.redact, before)}
+        if self.redact is None or self._told is None:
+            return {}
+        return {TOLD_AS: self._told if before in (None, self._told) else told(self.redact, before)}
 
     def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes that remain."""

@@ -62,8 +62,8 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "bearer_token": r"(?i:bearer)(?:[ \t]|\\+t)+[A-Za-z0-9._~+/-]{8,}=*",  # RFC 6750
     "basic_auth": r"(?i:basic)(?:[ \t]|\\+t)+[A-Za-z0-9+/]{16,}={0,2}",  # RFC 7617
     "url_password": r"://[^\s/:@\"'\\]*:[^\s/@\"'\\]+@",  # RFC 3986's userinfo
-    # RFC 5322's dot-atom, with a domain that ends in letters; %40 is the @ of a URL.
-    "email": r"\b[A-Za-z0-9.!#$&'*+/=?^_`{|}~-]+(?:@|%40)(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,24}",
+    # RFC 5322's dot-atom from its first letter or digit, with a domain that ends in letters; %40 is the @ of a URL.
+    "email": r"\b[A-Za-z0-9_][A-Za-z0-9.!#$&'*+/=?^_`{|}~-]*(?:@|%40)(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,24}",
     # ISO/IEC 7812: 13 to 19 digits, together or grouped as on cards; only those whose last digit checks are cards.
     "card_number": (
         r"\b(?:[0-9]{13,19}|[0-9]{4}(?:[ -][0-9]{4}){3,}(?:[ -][0-9]{1,3})?|[0-9]{4}[ -][0-9]{6}[ -][0-9]{4,5})\b"
@@ -77,7 +77,8 @@ A leading `\\b` also holds after an escape such as the `\\n` of JSON, whose lett
 CHECKED: Final = frozenset({"card_number"})
 """Patterns whose finds must pass the Luhn check too."""
 _WORD_START: Final = r"\b"
-_AFTER_ESCAPE: Final = r"(\b|\\+(?:[nrtbf/\"]|u[0-9A-Fa-f]{4}))"
+_AFTER_ESCAPE: Final = r"(\b|\\+(?:[nrtbf/\"]|u[0-9A-Fa-f]{4})[.!#$&'*+/=?^`{|}~-]*)"
+"""A word's start, or an escape and marks after it that an e-mail may hold: else its letter would be the e-mail's."""
 _LEAST_CARD_DIGITS: Final = 13
 _MOST_CARD_DIGITS: Final = 19
 _CLASS: Final = re.compile(r"[\[.]|\\[dDsSwWpPC]")

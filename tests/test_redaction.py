@@ -305,3 +305,18 @@ def test_what_tells_no_rules_gives_none(text):
 
 def test_rules_too_long_to_be_ours_give_none():
     assert rules_of('{"version":"' + "1" * 70_000 + '"}') is None
+
+
+AROUND = ["\n", " ", "\t", '"', "\\", "\\n", "é", "/", "🙂", "}", "'", "\r\n", "=", ".", "\x00"]
+WHOLE = sorted(SECRETS.keys() - {"-----BEGIN OPENSSH PRIVATE KEY-----\nMIIEow\ncut"})
+"""Of a key that was cut, what follows it goes too, and an escape ends that sooner than the character does."""
+
+
+@given(
+    st.lists(st.sampled_from(WHOLE) | st.sampled_from(HARMLESS) | st.sampled_from(AROUND), max_size=8),
+    st.booleans(),
+)
+def test_a_text_is_redacted_alike_before_and_after_it_is_written_as_json(pieces, ascii_only):
+    """A span's messages are redacted as JSON, what a replay is asked as the texts in it."""
+    redact, text = SecretPatterns(), "".join(pieces)
+    assert json.loads(redact("k", json.dumps([text], ensure_ascii=ascii_only))) == [redact("k", text)]

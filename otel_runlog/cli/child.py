@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -63,10 +62,13 @@ def _signals() -> Iterator[Callable[[_Send], None]]:
 
 def _is_of_the_terminal() -> bool:
     """Whether Ctrl-C comes from a terminal's key: then the program in front has got it too, and once is enough."""
-    try:
-        return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
-    except (OSError, ValueError, AttributeError):  # no standard input, or a closed one
-        return False
+    for stream in (0, 1, 2):
+        try:
+            if os.isatty(stream) and os.tcgetpgrp(stream) == os.getpgrp():
+                return True
+        except OSError:  # closed, or another session's terminal
+            continue
+    return False
 
 
 def failure_of(status: int) -> str | None:

@@ -55,10 +55,7 @@ def _compared(_ctx: click.Context, _option: click.Parameter, value: str) -> tupl
     return names
 
 
-@click.command(
-    epilog="Example: otel-runlog replay last -- python agent.py",
-    context_settings={"ignore_unknown_options": False},
-)
+@click.command(epilog="Example: otel-runlog replay last -- python agent.py")
 @click.argument("what", metavar="RUN|FILE")
 @click.argument("command", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option(

@@ -325,7 +325,7 @@ def _params(params: Attributes) -> Params:
 
 
 def answer_of(io: LlmIo, step: Step) -> LlmAnswer | None:
-    """What a step's model answered; None where its telemetry carries no answer, and for vectors, which no message has."""
+    """What a step's model answered; None where its telemetry carries no answer, and for an embedding."""
     if not io.output or io.completeness is Content.NONE or step.kind is StepKind.EMBEDDING:
         return None
     return LlmAnswer(

@@ -6,18 +6,21 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import Awaitable, Generator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from otel_runlog import apis
 from otel_runlog.conventions.turns import turn_of
 from otel_runlog.conversation import Json, LlmAnswer, LlmRequest, Part, TextPart
 from otel_runlog.errors import ConfigError, RequestError
+from otel_runlog.replaying.tool_values import to_json
 
-Reply: TypeAlias = LlmAnswer | str | Mapping[str, Any]
+Reply: TypeAlias = "LlmAnswer | str | Mapping[str, Any] | object"
 """What a client may answer: an answer, its text, or a message as an API or framework has it, as {"content": "...",
-"tool_calls": [{"id": ..., "name": ..., "arguments": ...}]}."""
+"tool_calls": [{"id": ..., "name": ..., "arguments": ...}]}, or a data class or pydantic model of that."""
 Asked: TypeAlias = LlmRequest | Mapping[str, Any] | Sequence[Any]
 """What a client may be asked: a request, a request's body as OpenAI, Anthropic or Gemini take it, or messages."""
+_SAYING: Final = frozenset({"candidates", "choices", "content", "message", "output", "parts", "text", "tool_calls"})
+"""What an answer holds at least one of: keys of a message, and of whole answers of the APIs around it."""
 T = TypeVar("T")
 Steps: TypeAlias = Generator[Any, Any, T]
 """Work that yields what may have to be awaited, and goes on with what came of it."""
@@ -51,15 +54,23 @@ def answer_from(reply: object) -> LlmAnswer:
         return reply
     if isinstance(reply, str):
         return LlmAnswer(parts=(TextPart(reply),))
-    if not isinstance(reply, Mapping):
-        raise ConfigError(f"a client answers with an LlmAnswer, a text or a mapping, not with {type(reply).__name__}")
-    message = dict(reply)
+    message = _mapping(reply)
+    if not _SAYING.intersection(message):
+        raise ConfigError(f"an answer says {', '.join(sorted(_SAYING))}; this has {', '.join(message) or 'nothing'}")
     if "content" not in message and isinstance(message.get("text"), str):
         message["content"] = message.pop("text")
     parts: list[Part] = [part for turn in turn_of(message, "assistant") for part in turn.parts]
-    if not parts and message.get("content") not in (None, "", []):
-        raise ConfigError(f"nothing of this answer was understood; it has the keys {', '.join(map(str, message))}")
     return LlmAnswer(parts=tuple(parts))
+
+
+def _mapping(reply: object) -> dict[str, Json]:
+    try:
+        said = to_json(reply)
+    except TypeError as error:
+        raise ConfigError(f"this answer cannot be read: {error}") from error
+    if not isinstance(said, dict):
+        raise ConfigError(f"a client answers with an LlmAnswer, a text or a message, not with {type(reply).__name__}")
+    return said
 
 
 def request_from(asked: Asked) -> LlmRequest:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
 from otel_runlog.conversation import Json, LlmRequest, ToolDefinition
 from otel_runlog.replaying.comparing import first_difference
 from otel_runlog.replaying.divergence import Cause, DivergenceKind
+
+DEFAULTS: Final[Mapping[str, Json]] = {
+    "temperature": 1,
+    "top_p": 1,
+    "choice_count": 1,
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+    "output_type": "text",
+}
+"""What OpenAI's, Anthropic's and Gemini's references say a parameter is that is left out."""
 
 
 class Drift(NamedTuple):
@@ -58,11 +68,18 @@ def _params_drift(recorded: LlmRequest, got: LlmRequest, known: Collection[str])
     names = [*recorded.params, *(name for name in got.params if name not in recorded.params and name in known)]
     found = []
     for name in names:
-        difference = first_difference(recorded.params.get(name), got.params.get(name))
+        then, now = recorded.params.get(name), got.params.get(name)
+        difference = None if _is_default(name, then, now) else first_difference(then, now)
         if difference is not None:
             path = f"params.{name}" + (difference.path and _joined(difference.path))
             found.append(Drift(DivergenceKind.PARAMS, Cause.PARAMS, path, difference.recorded, difference.got))
     return found
+
+
+def _is_default(name: str, then: Json, now: Json) -> bool:
+    """Whether one side says what the other one leaves to the API: some emitters record what the answer echoes."""
+    given = now if then is None else then
+    return (then is None or now is None) and name in DEFAULTS and given == DEFAULTS[name]
 
 
 def _tools_drift(recorded: tuple[ToolDefinition, ...] | None, got: tuple[ToolDefinition, ...] | None) -> list[Drift]:

@@ -111,6 +111,10 @@ OTHER_KEYS: Final = (
 """Keys of providers that have no door."""
 
 
+LASTING: Final = "OPENAI_AGENTS_DISABLE_TRACING"
+"""The Agents SDK looks at it once in a process: it is not set in one that goes on after the replay."""
+
+
 def environment(
     env: Mapping[str, str], *, url: str, mode: ReplayMode, run_id: str, replay_run_id: str
 ) -> dict[str, str]:
@@ -135,7 +139,7 @@ def environment(
             changed.update({name: DUMMY_KEY for name in (*door.keys, *door.keys_if_set) if env.get(name)})
     if mode is not ReplayMode.LIVE:
         changed.update({name: DUMMY_KEY for name in OTHER_KEYS if env.get(name)})
-        changed.setdefault("OPENAI_AGENTS_DISABLE_TRACING", "true")
+        changed.setdefault(LASTING, "true")
     changed.update({name: _with_exceptions(env.get(name, "")) for name in ("NO_PROXY", "no_proxy")})
     own = {"runlog.replay_of": run_id, "runlog.run.id": replay_run_id}
     changed[RESOURCE_VARIABLE] = _with_attributes(env.get(RESOURCE_VARIABLE, ""), own)

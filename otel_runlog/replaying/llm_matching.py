@@ -23,6 +23,9 @@ from otel_runlog.replaying.report import calls_named, head_of
 from otel_runlog.replaying.telling import Telling
 
 Key = Literal["fingerprint", "order"]
+NOTHING_ASKED: Final = (
+    "no model call came to this replay: the program's client may have another address for its provider"
+)
 _NO_ID: Final = re.compile(r"[^0-9A-Za-z]")
 _RUN_DIGITS: Final = 8
 
@@ -73,13 +76,15 @@ class LlmMatching:
         self._in_part: set[int] = set()
         self._lacking: set[int] = set()
         self.drift: list[StepDivergence] = []
-        self.notes: dict[str, None] = {}
+        self._ambiguous: dict[str, None] = {}
+        self._asked = False
         self._live: set[int] = set()
 
     # -- while the program runs ---
 
     def ask(self, request: LlmRequest) -> Served | Missed:
         """Find the recorded call of a request."""
+        self._asked = True
         asked = self._linked(self._normaliser.asked(request))
         key, lane = key_or_none(asked), lane_of(asked)
         if self._key == "order":
@@ -142,7 +147,7 @@ class LlmMatching:
         if not answerable(call):
             return self._lacks(asked, lane, number)
         if (note := self._recording.ambiguous.get(call.fingerprint or "")) is not None:
-            self.notes[note] = None
+            self._ambiguous[note] = None
         drift = self._drift(asked, call)
         self.drift.extend(drift)
         served = self._recording.capture.llm_io[number]
@@ -161,12 +166,19 @@ class LlmMatching:
         return self._noted(_Miss(asked=asked, lane=lane, divergence=divergence, nearest=number, lacking=True), number)
 
     def _missed(self, asked: LlmRequest, key: str | None, lane: str, place: int | None = None) -> Missed:
-        if key is not None and key in self._refused:
-            return self._asked_again(self._refused[key])
+        before = self._refused.get(key or "")
+        if before is not None and not self._stands_for_more(before):
+            return self._asked_again(before)
         missed = self._missed_first(asked, key, lane, place)
         if key is not None and self._mode is ReplayMode.STRICT:
             self._refused[key] = missed
         return missed
+
+    def _stands_for_more(self, missed: Missed) -> bool:
+        """Whether the call in whose place it came was recorded more often: then it comes as often."""
+        place = self._misses[missed.number].nearest
+        alike = () if place is None else self._ledger.numbers(self._recording.keys[place])
+        return not frozenset(alike).isdisjoint(self._ledger.free())
 
     def _asked_again(self, missed: Missed) -> Missed:
         """The same refused request once more is a client or framework that tries again, and no other difference."""
@@ -264,6 +276,13 @@ class LlmMatching:
         """Calls that were answered from the capture."""
         claimed = filter(self._can_be_served, self._ledger.claims().values()) if self._mode is ReplayMode.SOFT else ()
         return self._ledger.taken - len(self._lacking) + len(list(claimed))
+
+    @property
+    def notes(self) -> list[str]:
+        """What is no difference and should be known."""
+        if self._recording.calls and not self._asked:
+            return [NOTHING_ASKED]
+        return list(self._ambiguous)
 
     @property
     def is_incomplete(self) -> bool:

@@ -23,7 +23,7 @@ from otel_runlog.errors import ConfigError
 from otel_runlog.redaction import redactor_of
 from otel_runlog.replaying.answering import Answering
 from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, ReproVerdict
-from otel_runlog.replaying.environment import Overlays, environment
+from otel_runlog.replaying.environment import LASTING, Overlays, environment
 from otel_runlog.replaying.exchanges import Exchange, Exchanges
 from otel_runlog.replaying.matching import Key, Matcher
 from otel_runlog.replaying.normalising import Normaliser
@@ -199,7 +199,11 @@ def replay_session(
 
     The variables that clients find their providers by are set inside the block and are afterwards as they were; make
     clients inside it. Sessions may be nested. Of sessions in several threads at once the newest has the variables: give
-    them `set_environment=False`, and clients `session.environment({})["OPENAI_BASE_URL"]` and the like.
+    them `set_environment=False`, and clients `session.environment({})["OPENAI_BASE_URL"]` and the like. In a test of
+    pytest's it needs nothing else: a replay that diverged fails the test, and the failure's text is the report.
+
+    The OpenAI Agents SDK sends its own traces to OpenAI wherever its client is led. It can be told not to once in a
+    process only (OPENAI_AGENTS_DISABLE_TRACING), so that is left to the program; `otel-runlog replay` does it.
 
     Args:
         source: a capture, the path of a capture's file, or a store or its path.
@@ -224,8 +228,7 @@ def replay_session(
     with ReplaySession(
         capture, mode=mode, key=key, tools=tools, compare=compare, redact=redact, ignore=ignore, environ=below
     ) as session:
-        over = session.environment(below) if set_environment else {}
-        changes = {k: value for k, value in over.items() if (environ.get(k), below.get(k)) != (value, value)}
+        changes = _changes(session, environ, below) if set_environment else {}
         _OVERLAYS.put(environ, changes)
         try:
             yield session
@@ -237,6 +240,13 @@ def replay_session(
         report = session.report
         if session.mode is ReplayMode.STRICT and report.verdict is ReproVerdict.DIVERGED:
             report.raise_for_divergence()
+
+
+def _changes(session: ReplaySession, environ: Mapping[str, str], below: Mapping[str, str]) -> dict[str, str]:
+    """What is to lie over the environment, of which `below` is what other sessions' changes lie on."""
+    over = session.environment(below)
+    over.pop(LASTING, None)
+    return {name: value for name, value in over.items() if (environ.get(name), below.get(name)) != (value, value)}
 
 
 def _loaded(source: DuckDBRunLogStore | str | PathLike[str], run: str | None) -> Capture:

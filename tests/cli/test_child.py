@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -68,3 +69,39 @@ def test_a_signal_is_the_programs_and_its_end_is_waited_for(number: signal.Signa
         parent.send_signal(number)
         assert parent.stdout.read() == f"{number.name}\nparent says exit status 7\n"
         assert parent.wait(10) == 0
+
+
+COUNTS = """
+import signal, sys, time
+got = []
+signal.signal(signal.SIGINT, lambda *_: got.append(1))
+print("waits", flush=True)
+while not got:
+    time.sleep(0.01)
+time.sleep(0.2)
+print("signals:", len(got), flush=True)
+"""
+
+
+IN_A_TERMINAL = "import fcntl, termios; fcntl.ioctl(1, termios.TIOCSCTTY, 0)\n"
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_program_once() -> None:
+    ours, theirs = pty.openpty()
+    parent = subprocess.Popen(
+        [sys.executable, "-c", IN_A_TERMINAL + PARENT, COUNTS],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    said = b""
+    with parent:
+        while b"waits" not in said:
+            said += os.read(ours, 1024)
+        os.write(ours, b"\x03")
+        while b"parent says" not in said:
+            said += os.read(ours, 1024)
+    os.close(ours)
+    assert b"signals: 1\r\n" in said

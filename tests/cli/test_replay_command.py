@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 import replay_agent
+from provider import Answer, ScriptedProvider
 from replay_captures import letters
 from replays import RUN_ID
 
@@ -224,6 +225,22 @@ def test_a_replay_is_kept_as_a_run_that_costs_nothing(replay: Replay, db: Path) 
     ]
     assert store.sql("select sum(cost_usd) from runs").fetchall() in [[(0,)], [(None,)]]
     assert len(load_capture(db, kept.run_id).llm_io) == 2
+
+
+def test_a_live_replay_goes_on_with_the_model_and_is_a_fork_that_replays_itself(
+    replay: Replay, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedProvider([Answer("7", input_tokens=9, output_tokens=1)]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "real")
+        ran = replay(RUN_ID, "--mode", "live", "--", *AGENT, "one_word")
+        assert (ran.code, ran.out) == (1, "x\n7\n10\n20\n")
+        assert len(provider.served) == 1
+        (fork,) = [run for run in DuckDBRunLogStore(db).list() if run.fork_of]
+        assert (fork.replay_of, fork.fork_of, fork.fork_at, fork.llm_calls) == (RUN_ID, RUN_ID, 2, 2)
+        again = replay(fork.run_id, "--", *AGENT, "one_word")
+        assert (again.code, again.out) == (0, "x\n7\n10\n20\n")
+        assert len(provider.served) == 1
 
 
 def test_last_is_the_last_run_that_is_no_replay(replay: Replay, db: Path) -> None:

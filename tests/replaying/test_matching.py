@@ -145,6 +145,14 @@ def test_a_refused_request_that_is_tried_again_is_one_difference() -> None:
     )
 
 
+def test_a_changed_request_comes_as_often_as_the_recorded_one() -> None:
+    matcher = Matcher(CASE_28)
+    for _ in range(3):
+        missed(matcher.ask(asks("another prompt")))
+    assert kinds(matcher) == [(DivergenceKind.REQUEST_CHANGED, 1), (DivergenceKind.REQUEST_CHANGED, 2)]
+    assert matcher.report().divergences[1].detail == "asked 2 times"
+
+
 def test_an_added_call_is_told_from_a_changed_one_once_the_recorded_one_comes() -> None:
     matcher = Matcher(capture(llm(asks("a"), "1"), llm(asks("b"), "2")))
     first = missed(matcher.ask(asks("something new")))
@@ -363,6 +371,13 @@ def test_tools_that_changed_are_drift(now: tuple[ToolDefinition, ...], path: str
     assert isinstance(found, Served)
     assert [(drift.kind, drift.path) for drift in found.drift] == [(DivergenceKind.TOOLS, path)]
     assert matcher.report().verdict is ReproVerdict.EQUIVALENT
+
+
+def test_a_default_that_is_left_out_is_no_drift() -> None:
+    matcher = Matcher(capture(llm(asks("a", params={"temperature": 0.5, "top_p": 1.0, "seed": 1}), "x")))
+    found = matcher.ask(asks("a", params={"temperature": 0.5}))
+    assert isinstance(found, Served)
+    assert [(drift.path, drift.recorded, drift.got) for drift in found.drift] == [("params.seed", 1, None)]
 
 
 # -- redaction, and what is to be ignored ---

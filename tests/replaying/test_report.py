@@ -186,6 +186,20 @@ def test_each_difference_reads_like_this(program: Callable[[Matcher], None], mod
     assert text(program, mode, failed) == GOLDEN[program, mode, failed]
 
 
+def test_a_program_that_asks_nothing_gets_a_hint() -> None:
+    assert (
+        text(lambda matcher: None)
+        == """\
+replay of 3f2a9c01: diverged at call 1 of 4: missing call (llm, agent planner)
+  recorded  "weather in Paris?"
+  missing   call 3 (llm), call 4 (llm)
+  note      no model call came to this replay: the program's client may have another address for its
+            provider
+  served 0 of 4 · live 0 · not reached 3
+  not compared: tools: no door for weather (1 call), so they ran for real, or not at all"""
+    )
+
+
 def test_every_kind_of_difference_is_among_them() -> None:
     kinds = set()
     for program, mode, _ in GOLDEN:

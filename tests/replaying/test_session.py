@@ -267,6 +267,7 @@ def test_the_environment_is_set_inside_the_block_and_afterwards_as_it_was(monkey
         assert os.environ["OPENAI_API_KEY"] != "real"
         assert os.environ["NO_PROXY"] == "internal,127.0.0.1,localhost"
         assert os.environ["OTEL_RUNLOG_REPLAY_URL"] == session.url
+        assert "OPENAI_AGENTS_DISABLE_TRACING" not in os.environ
     assert dict(os.environ) == before
 
 
