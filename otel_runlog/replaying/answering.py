@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, assert_never
 
 import msgspec
 
 from otel_runlog.apis import Api, Asked, encoded, error_status
 from otel_runlog.capture import CapturedLlm
-from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest
+from otel_runlog.conversation import CallError, LlmAnswer
 from otel_runlog.errors import ReplayError, RequestError
 from otel_runlog.replaying.divergence import ReplayMode, Resolution, StepDivergence
 from otel_runlog.replaying.environment import ProviderDoor
@@ -82,7 +81,6 @@ class Answering:
         exchanges: where each call is kept.
         mode: what a call gets that was not recorded.
         way_out: live mode's.
-        redacted: the request as it may be kept.
     """
 
     def __init__(
@@ -91,13 +89,11 @@ class Answering:
         exchanges: Exchanges,
         mode: ReplayMode,
         way_out: WayOut | None = None,
-        redacted: Callable[[LlmRequest], LlmRequest] = lambda request: request,
     ) -> None:
         self._matcher = matcher
         self._exchanges = exchanges
         self._mode = mode
         self._way_out = way_out
-        self._redacted = redacted
         self._lock = threading.Lock()
         self._given: dict[str, LlmAnswer] = {}
         self._own_ids: set[str] = set()
@@ -189,7 +185,7 @@ class Answering:
         return Exchange(
             number=call.number,
             api=call.api.NAME,
-            request=self._redacted(call.asked.request),
+            request=call.asked.request,
             streamed=call.asked.stream,
             started_ns=call.started_ns,
             ended_ns=time.time_ns(),

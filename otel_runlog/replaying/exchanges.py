@@ -16,7 +16,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         number: from 1, in the order of asking.
         api: the API that was spoken, by its name in apis/.
-        request: what was asked, redacted as the capture is.
+        request: what was asked.
         streamed: whether the answer was asked for as events.
         started_ns: when the request was there, `ended_ns` when its answer was (Unix time).
         resolution: served, nearest, live or refused.

@@ -109,6 +109,7 @@ class LlmMatching:
     def answered_live(self, number: int, answer: LlmAnswer | CallError) -> None:
         """Keep what the real model answered to the miss of this number."""
         self._live.add(number)
+        answer = self._normaliser.answered(answer)
         miss = self._misses[number]
         nearest = None if miss.nearest is None else self._recording.calls[miss.nearest].answer
         miss.answered = _compared_live(nearest, answer)

@@ -8,7 +8,19 @@ from typing import Any, Final
 
 import msgspec
 
-from otel_runlog.conversation import CallPart, Json, LlmRequest, Part, ResultPart, TextPart, ToolDefinition, Turn
+from otel_runlog.conversation import (
+    CallError,
+    CallPart,
+    Json,
+    LlmAnswer,
+    LlmRequest,
+    Part,
+    ResultPart,
+    TextPart,
+    ThinkingPart,
+    ToolDefinition,
+    Turn,
+)
 from otel_runlog.errors import ConfigError
 from otel_runlog.replaying.comparing import MAX_DEPTH
 
@@ -55,6 +67,14 @@ class Normaliser:
         """A request of the recording."""
         return changed_request(request, self._without_ignored) if self._ignore else request
 
+    def answered(self, answer: LlmAnswer | CallError) -> LlmAnswer | CallError:
+        """What the real model answered in the replay, redacted as the recording's answers are."""
+        if self._redact is None:
+            return answer
+        if isinstance(answer, LlmAnswer):
+            return changed_answer(answer, self._redacted)
+        return changed_error(answer, self._redacted)
+
     def asked_value(self, value: Json) -> Json:
         """Arguments or a result of the replay."""
         return value if self._redact is None and not self._ignore else changed_value(value, self._of_asked)
@@ -64,7 +84,10 @@ class Normaliser:
         return changed_value(value, self._without_ignored) if self._ignore else value
 
     def _of_asked(self, text: str) -> str:
-        return self._without_ignored(text if self._redact is None else str(self._redact(KEY, text)))
+        return self._without_ignored(self._redacted(text))
+
+    def _redacted(self, text: str) -> str:
+        return text if self._redact is None else str(self._redact(KEY, text))
 
     def _without_ignored(self, text: str) -> str:
         for pattern in self._ignore:
@@ -83,8 +106,18 @@ def changed_value(value: Json, change: Change, depth: int = 0) -> Json:
     return value
 
 
+def changed_answer(answer: LlmAnswer, change: Change) -> LlmAnswer:
+    """An answer with each of its texts changed."""
+    return msgspec.structs.replace(answer, parts=tuple(_changed_part(part, change) for part in answer.parts))
+
+
+def changed_error(error: CallError, change: Change) -> CallError:
+    """An error with its message changed."""
+    return error if error.message is None else msgspec.structs.replace(error, message=change(error.message))
+
+
 def changed_request(request: LlmRequest, change: Change) -> LlmRequest:
-    """A request with each text that a fingerprint or a comparison looks at changed."""
+    """A request with each of its texts changed."""
     tools = request.tools
     return msgspec.structs.replace(
         request,
@@ -104,8 +137,8 @@ def _changed_tool(tool: ToolDefinition, change: Change) -> ToolDefinition:
 
 def _changed_part(part: Part, change: Change) -> Part:
     match part:
-        case TextPart():
-            return TextPart(change(part.text))
+        case TextPart() | ThinkingPart():
+            return msgspec.structs.replace(part, text=change(part.text))
         case CallPart():
             return msgspec.structs.replace(part, arguments=changed_value(part.arguments, change))
         case ResultPart():

@@ -25,8 +25,8 @@ from otel_runlog.replaying.answering import Answering
 from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, ReproVerdict
 from otel_runlog.replaying.environment import LASTING, Overlays, environment
 from otel_runlog.replaying.exchanges import Exchange, Exchanges
+from otel_runlog.replaying.kept import Kept
 from otel_runlog.replaying.matching import Key, Matcher
-from otel_runlog.replaying.normalising import Normaliser
 from otel_runlog.replaying.patching import Patch
 from otel_runlog.replaying.policies import PoliciesLike, PolicyLike, ToolPolicies
 from otel_runlog.replaying.report import text_of
@@ -95,12 +95,13 @@ class ReplaySession:
         self.replay_run_id = replay_run_id or uuid.uuid4().hex
         self.url = ""
         self._asked = Exchanges()
+        self._kept = Kept(redact)
         self._tools = ToolDoor(capture, self.matcher, policies=tools, mode=self.mode, number=self._asked.number)
         self._way_out = _way_out(self.mode, environ)
         prefix = f"/s/{uuid.uuid4().hex}"
         self._server = ReplayServer(
             prefix,
-            Answering(self.matcher, self._asked, self.mode, self._way_out, Normaliser(redact).asked),
+            Answering(self.matcher, self._asked, self.mode, self._way_out),
             self._asked,
             models=_models(capture),
             forwards=self._way_out,
@@ -133,13 +134,13 @@ class ReplaySession:
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
-        """What was asked of models and answered, in the order it was asked."""
-        return self._asked.all
+        """What was asked of models and answered, in the order it was asked, redacted as the recording is."""
+        return tuple(map(self._kept.exchange, self._asked.all))
 
     @property
     def tool_exchanges(self) -> tuple[ToolExchange, ...]:
-        """The calls of tools that have a door, in the order they were asked."""
-        return self._tools.exchanges
+        """The calls of tools that have a door, in the order they were asked, redacted as the recording is."""
+        return tuple(map(self._kept.tool, self._tools.exchanges))
 
     @property
     def policies(self) -> ToolPolicies:

@@ -70,7 +70,7 @@ def provider() -> Iterator[Provider]:
 
 def completion(text: str) -> tuple[int, str, bytes]:
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-    body = {"id": f"real-{text}", "model": "m-1-real", "choices": [choice]}
+    body = {"id": "real-1", "model": "m-1-real", "choices": [choice]}
     return 200, "application/json", json.dumps({**body, "usage": {"prompt_tokens": 4, "completion_tokens": 1}}).encode()
 
 
@@ -90,20 +90,37 @@ def test_what_was_recorded_is_served_and_the_rest_goes_on_as_it_came(provider: P
     with session_to(provider) as session, closing(Client(session.url)) as client:
         assert ask(client, "one").json["choices"][0]["message"]["content"] == "1"
         reply = ask(client, "three", temperature=0.5)
-        assert (reply.status, reply.json["id"], reply.headers["x-request-id"]) == (200, "real-three!", "q1")
+        assert (reply.status, reply.json["id"], reply.headers["x-request-id"]) == (200, "real-1", "q1")
         [(method, path, headers, body)] = provider.sent
         assert (method, path) == ("POST", "/v1/chat/completions?beta=1")
         assert (headers["authorization"], headers["user-agent"]) == ("Bearer sk-real", "sdk")
         assert headers["host"] == provider.url.removeprefix("http://")
         assert json.loads(body) == {"model": "m-1", "messages": messages("three"), "temperature": 0.5}
         live = session.exchanges[1]
-        assert (live.resolution, live.call_index, live.response_id) == (Resolution.LIVE, None, "real-three!")
+        assert (live.resolution, live.call_index, live.response_id) == (Resolution.LIVE, None, "real-1")
         assert live.answer is not None
         assert (live.answer.text, live.answer.model) == ("three!", "m-1-real")
         report = session.report
         assert (report.verdict, report.served, report.live) == (ReproVerdict.DIVERGED, 1, 1)
         assert report.divergences[0].resolution is Resolution.LIVE
         assert "sk-real" not in repr(session.exchanges) + repr(report)
+
+
+def test_what_is_kept_is_redacted_as_the_recording_is(provider: Provider) -> None:
+    def redact(_: str, value: str) -> str:
+        return value.replace("tom@example.org", "[someone]")
+
+    provider.answers = [completion("I wrote to tom@example.org"), (500, "text/plain", b"no tom@example.org here")]
+    with session_to(provider, redact=redact) as session, closing(Client(session.url)) as client:
+        assert "tom@example.org" in ask(client, "Write to tom@example.org").json["choices"][0]["message"]["content"]
+        assert ask(client, "Again").status == 500
+        assert json.loads(provider.sent[0][3])["messages"] == messages("Write to tom@example.org")
+        answered, failed = session.exchanges
+        assert answered.request.turns[-1].text == "Write to [someone]"
+        assert answered.answer is not None
+        assert answered.answer.text == "I wrote to [someone]"
+        assert failed.error == CallError(None, "no [someone] here", 500)
+        assert "tom@example.org" not in repr(session.exchanges) + repr(session.report)
 
 
 def test_a_stream_is_relayed_and_recorded(provider: Provider) -> None:
