@@ -1,4 +1,4 @@
-"""What a replay keeps of its own calls, redacted as its recording is: what is new may hold a secret, too. Pure."""
+"""What a replay keeps of its own calls, redacted as its recording is: what is new may hold a secret, too."""
 
 from __future__ import annotations
 
