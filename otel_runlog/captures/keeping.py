@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from otel_runlog.capture import Capture
+from otel_runlog.captures._figures import check_figures
 from otel_runlog.captures.building import capture_of
 from otel_runlog.captures.document import dumps, loads, problems_of, read_capture
 from otel_runlog.config import require_db
@@ -106,12 +107,14 @@ def persist_capture(
         The capture as it is kept.
 
     Raises:
-        CaptureError: it holds what no capture can.
+        CaptureError: it holds what no capture can, or figures that no telemetry can.
         StoreLockedError: another process holds the store.
         StoreError: the store cannot be written.
         RunNotFoundError: as in `load_capture`, and so does CaptureMissingError.
     """
     path, timeout_s = _place(store)
+    if isinstance(what, Capture):
+        check_figures(what)
     capture = what if isinstance(what, Capture) else load_capture(store, what)
     if memory_ref is not None:
         capture = msgspec.structs.replace(capture, memory_ref=memory_ref)
@@ -132,7 +135,11 @@ def import_capture(store: Store, file: str | os.PathLike[str]) -> tuple[Capture,
     capture = read_capture(file)
     if problems := problems_of(capture):
         more = f", and {len(problems) - 1} more: `verify` says them all" if len(problems) > 1 else ""
-        raise CaptureError(f"{os.fspath(file)}: {problems[0]}{more}")
+        raise CaptureError(f"{os.fspath(file)}: {problems[0].rstrip('.')}{more}")
+    try:
+        check_figures(capture)
+    except CaptureError as error:
+        raise CaptureError(f"{os.fspath(file)}: {error}") from None
     kept = _kept_with_its_run(store, capture.run_id)
     if kept is not None and kept.captured_at > capture.captured_at:
         return capture, Imported.OLDER

@@ -6,7 +6,7 @@ import json
 import msgspec
 import pytest
 from corpus import scenario
-from made_captures import NOON, RUN, a_capture, a_run
+from made_captures import NOON, RUN, a_capture, a_run, a_step
 
 from otel_runlog.assemble import Assembler
 from otel_runlog.capture import Capture
@@ -24,7 +24,7 @@ from otel_runlog.captures.keeping import (
 )
 from otel_runlog.errors import CaptureError, CaptureMissingError, ConfigError, RunNotFoundError, StoreLockedError
 from otel_runlog.maintenance import compact, gc
-from otel_runlog.model import Content, RunStatus
+from otel_runlog.model import AgentUsage, Content, RunStatus, Usage
 from otel_runlog.pricing import PriceTable
 from otel_runlog.replaying.divergence import DivergenceReport, ReproVerdict
 from otel_runlog.store.duckdb_store import DuckDBRunLogStore
@@ -306,6 +306,39 @@ def test_a_capture_that_does_not_fit_together_is_not_imported(db, tmp_path, monk
     ):
         import_capture(db, file)
     assert not db.exists()
+
+
+FAR = dt.datetime(9999, 12, 31, tzinfo=dt.UTC)
+LATE = msgspec.structs.replace(a_step(RUN, 1), ended_ns=2**80)
+
+
+@pytest.mark.fault(44)
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"captured_at": FAR}, "captured_at is out of range: 9999-12-31"),
+        ({"run": a_run(finished_at=FAR)}, "run.finished_at is out of range"),
+        ({"run": a_run(started_at=NOON.replace(year=1))}, "run.started_at is out of range"),
+        ({"run": a_run(tokens=Usage(2**62, 2**62))}, "run.tokens.input_tokens is out of range: 4611686018427387904"),
+        ({"run": a_run(steps=(a_step(RUN, 1), a_step(RUN, 2, usage=Usage(-1))))}, r"run.steps\[1\].input_tokens is"),
+        ({"run": a_run(steps=(LATE,))}, r"run.steps\[0\].ended_ns is out of range"),
+        ({"run": a_run(agents=(AgentUsage("a", depth=-1),))}, r"run.agents\[0\].depth is out of range: -1"),
+    ],
+)
+def test_figures_that_would_fail_every_view_are_refused(tmp_path, db, changes, said):
+    with pytest.raises(CaptureError, match=said):
+        persist_capture(db, a_capture(**changes))
+    assert not db.exists()
+
+
+@pytest.mark.fault(44)
+def test_texts_that_no_column_holds_are_kept_in_the_capture(db, tmp_path):
+    odd = a_run(agent="a\0b", labels={"a\0": "\0"}, attributes={"x": b"\x00", "y": "\ud800"})
+    file = write_capture(tmp_path / "odd.json", a_capture(run=odd, memory_ref="\0\ud800"))
+    assert import_capture(db, file)[1] is Imported.KEPT
+    assert dumps(load_capture(db, RUN)) == file.read_bytes()
+    assert len(rows(db, "select * from runs")) == len(rows(db, "select * from captures")) == 1
+    assert load_capture(db, RUN).run == odd
 
 
 def sized(*pinned):
