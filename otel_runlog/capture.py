@@ -33,7 +33,8 @@ class CapturedLlm(msgspec.Struct, frozen=True, kw_only=True):
         occurrence: how many calls of this run with the same fingerprint came before, plus 1.
         lane: 8 hex digits that calls of one agent share: those of its instructions.
         request: None where the telemetry did not carry it.
-        answer: None where the call failed, or the telemetry did not carry it.
+        answer: None where the telemetry did not carry it, or the call failed before it answered; a stream that was cut
+            has both an answer and an error.
         completeness: how much of request and answer is here. `truncated` is something, and not to be relied on.
         model_version: the model that answered; `provider_version` is the provider's own mark of its system.
     """

@@ -10,7 +10,8 @@ import msgspec
 from otel_runlog.capture import CapturedLlm
 from otel_runlog.captures._told import NOTHING, Told, ToldLlm
 from otel_runlog.conventions._base import CUT_NOTE
-from otel_runlog.conventions._call_facts import embedding_vectors, error_status, previous_response, provider_version
+from otel_runlog.conventions._call_facts import embedding_vectors, previous_response, provider_version
+from otel_runlog.conventions._errors import error_status
 from otel_runlog.conventions.turns import answer_of, definitions_of, request_of, turns_of
 from otel_runlog.conversation import (
     CallError,

@@ -15,7 +15,7 @@ from otel_runlog.capture import CapturedLlm, CapturedTool, ToolSource
 from otel_runlog.captures._calls import error_of
 from otel_runlog.captures._told import NOTHING, Told, ToldTool
 from otel_runlog.conventions.turns import arguments_of, result_of, text_of
-from otel_runlog.conversation import CallError, CallPart, ResultPart, Turn
+from otel_runlog.conversation import CallError, CallPart, Json, ResultPart, Turn
 from otel_runlog.llm_io import StepMessages, io_of
 from otel_runlog.model import LlmIo, Message, RunLog, Step, StepKind
 
@@ -105,11 +105,18 @@ def _with_asked(tool: CapturedTool, asked: _Asked) -> CapturedTool:
         tool,
         after_call=asked.call_index,
         call_id=tool.call_id or asked.part.id,
-        arguments=asked.part.arguments if tool.arguments is None else tool.arguments,
+        arguments=_arguments(tool, asked.part),
         result=recovered,
         error=error,
         source=source,
     )
+
+
+def _arguments(tool: CapturedTool, part: CallPart) -> Json:
+    """By name, where either says so: LangChain's spans of a tool with one argument have its value alone."""
+    if tool.arguments is None or (isinstance(part.arguments, dict) and not isinstance(tool.arguments, dict)):
+        return part.arguments
+    return tool.arguments
 
 
 def _asked_in(calls: Sequence[CapturedLlm]) -> list[_Asked]:

@@ -1,12 +1,11 @@
-"""What only a capture wants to know of a model call's span: the system that answered, vectors, a refusal's status."""
+"""What only a capture wants to know of a model call's span: the system that answered, an embedding's vectors."""
 
 from __future__ import annotations
 
-import re
 from typing import TypeAlias
 
-from otel_runlog.conventions._attrs import items, mapping, parsed, path, text, whole
-from otel_runlog.conventions._fields import PREVIOUS_RESPONSE, http_status
+from otel_runlog.conventions._attrs import items, mapping, parsed, path, text
+from otel_runlog.conventions._fields import PREVIOUS_RESPONSE
 from otel_runlog.conventions._messages import unflatten
 from otel_runlog.model import Attributes, AttrValue
 
@@ -21,9 +20,6 @@ ANSWERS = ("output.value",)
 """Whole answers as JSON, which OpenInference keeps beside what it reads of them."""
 IN_ANSWER = "system_fingerprint"
 CONVERSATION = "gen_ai.conversation.id"
-MEANT_IN_TEXT = re.compile(r"\b(?:error code|status(?:_| )?code|HTTP)\D{0,4}([45]\d\d)\b|^([45]\d\d)\b", re.IGNORECASE)
-"""How errors of OpenAI's, Anthropic's and Google's clients, Pydantic AI's and httpx's say the status."""
-LEAST_ERROR, MOST_ERROR = 400, 599
 FLAT_EMBEDDINGS = "embedding.embeddings."
 """OpenInference: `embedding.embeddings.N.embedding.vector`."""
 VECTORS, VECTOR = "ai.embeddings", "ai.embedding"
@@ -62,14 +58,3 @@ def _vector(value: AttrValue) -> Vector:
     numbers = value if isinstance(value, list) else []
     known = [float(n) for n in numbers if isinstance(n, int | float) and not isinstance(n, bool)]
     return tuple(known) if len(known) == len(numbers) else ()
-
-
-def error_status(attributes: Attributes, error_type: str | None, message: str | None) -> int | None:
-    """The HTTP status by which a provider refused a call: an attribute, else an error type or message that says it."""
-    said = (http_status(attributes), whole((error_type or "").strip()), _status_in(message or ""))
-    return next((s for s in said if s is not None and LEAST_ERROR <= s <= MOST_ERROR), None)
-
-
-def _status_in(message: str) -> int | None:
-    found = MEANT_IN_TEXT.search(message)
-    return int(found[1] or found[2]) if found else None

@@ -10,9 +10,9 @@ import re
 
 import msgspec
 
-from otel_runlog.conventions._attrs import text
+from otel_runlog.conventions._attrs import text, whole
 from otel_runlog.conventions._fields import http_status
-from otel_runlog.model import Span
+from otel_runlog.model import Attributes, Span
 
 ERROR = 2
 """OTLP's STATUS_CODE_ERROR."""
@@ -24,7 +24,10 @@ REFUSED = re.compile(
 )
 LOCAL = frozenset({"TypeError", "ValueError", "ValidationError", "AttributeError", "KeyError", "NotImplementedError"})
 """Errors of a call that was never sent."""
-STATUS_IN_TEXT = re.compile(r"\b(?:error code|status(?:_| )?code|HTTP)\D{0,4}[45]\d\d\b|^[45]\d\d\b", re.IGNORECASE)
+STATUS_IN_TEXT = re.compile(r"\b(?:error code|status(?:_| )?code|HTTP)\D{0,4}([45]\d\d)\b|^([45]\d\d)\b", re.IGNORECASE)
+"""How errors of the clients of OpenAI, Anthropic and Google, of Pydantic AI and of HTTP libraries say the status."""
+LEAST_ERROR, MOST_ERROR = 400, 599
+"""HTTP's statuses that are errors."""
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False):
@@ -58,6 +61,14 @@ def failure(span: Span) -> Failure:
 def _refused(span: Span, kind: str, message: str) -> bool:
     status = http_status(span.attributes)
     if status is not None:
-        return status >= 400  # noqa: PLR2004  # HTTP's first error status
+        return status >= LEAST_ERROR
     name = kind.rpartition(".")[2]
     return name in LOCAL or bool(REFUSED.search(name) or STATUS_IN_TEXT.search(message))
+
+
+def error_status(attributes: Attributes, error_type: str | None, message: str | None) -> int | None:
+    """The HTTP status by which a provider refused a call: an attribute, else an error type or message that says it."""
+    found = STATUS_IN_TEXT.search(message or "")
+    told = int(found[1] or found[2]) if found else None
+    said = (http_status(attributes), whole((error_type or "").strip()), told)
+    return next((s for s in said if s is not None and LEAST_ERROR <= s <= MOST_ERROR), None)

@@ -18,13 +18,13 @@ def arguments_of(value: AttrValue) -> Messages:
     inner = whole.get("inputs") if "input_str" in whole else None
     if "kwargs" in whole and not whole.get("args") and inner is None:
         inner = whole["kwargs"]
-    return _around(value, inner if isinstance(inner, dict) else None)
+    return around(value, inner if isinstance(inner, dict) else None)
 
 
 def result_of(value: AttrValue) -> Messages:
     """A tool's result out of LangChain's serialised ToolMessage."""
     content = _tool_message(value).get("content")
-    return _around(value, content if isinstance(content, str | list | dict) else None)
+    return around(value, content if isinstance(content, str | list | dict) else None)
 
 
 def call_id_in(values: tuple[AttrValue, ...]) -> str | None:
@@ -46,8 +46,8 @@ def _tool_message(value: AttrValue) -> Attributes:
     return inner if isinstance(inner, dict) else {}
 
 
-def _around(value: AttrValue, inner: AttrValue) -> Messages:
-    """`value` as one message that shows `inner`."""
+def around(value: AttrValue, inner: AttrValue) -> Messages:
+    """`value` as one message that shows `inner`, where that is known."""
     if inner is None:
         return value_of(shown(value), "tool")
     return tuple(msgspec.structs.replace(m, raw=dump(value)) for m in value_of(inner, "tool"))

@@ -13,6 +13,7 @@ from otel_runlog.conventions._errors import STATUS_IN_TEXT
 from otel_runlog.conventions._fields import inner_params
 from otel_runlog.conventions._messages import value_of
 from otel_runlog.conventions._payloads import answer_messages, answer_of, read_content, request_messages
+from otel_runlog.conventions._tool_values import around
 from otel_runlog.conventions.reading import Reading, SpanMessages
 from otel_runlog.model import Attributes, AttrValue, Span, StepKind
 
@@ -81,8 +82,7 @@ def _read_call(reading: Reading, a: Attributes) -> None:
 
 def _read_tool(reading: Reading, a: Attributes) -> None:
     """A tool of a step, or an invoker, which is one tool's span only where it invoked one."""
-    results = _results(_value(a, OUTPUTS))
-    only = mapping(results[0]) if len(results) == 1 else {}
+    only = _only_result(_value(a, OUTPUTS))
     reading.tool_name = text(a, ("haystack.tool.name",)) or text(mapping(only.get("origin")), ("tool_name",))
     reading.tool_name = reading.tool_name or text(a, (TYPE,))
     reading.tool_call_id = text(a, ("haystack.tool.call.id",)) or text(mapping(only.get("origin")), ("id",))
@@ -90,6 +90,12 @@ def _read_tool(reading: Reading, a: Attributes) -> None:
     if reading.failed and reading.error_message is None:
         message = path(_value(a, OUTPUTS), "error") or only.get("result")
         reading.error_message = message if isinstance(message, str) else None
+
+
+def _only_result(output: AttrValue) -> Attributes:
+    """What an invoker that invoked one tool says of it."""
+    results = _results(output)
+    return mapping(results[0]) if len(results) == 1 else {}
 
 
 def _results(output: AttrValue) -> list[AttrValue]:
@@ -107,5 +113,8 @@ def messages(span: Span) -> SpanMessages:
         found = request_messages(asked) if asked is not None else SpanMessages()
         found.output = answer_messages(said)
         return found
-    roles = ("tool", "tool") if kind is StepKind.TOOL else ("user", "assistant")
-    return SpanMessages(input=value_of(asked, roles[0]), output=value_of(said, roles[1]))
+    if kind is not StepKind.TOOL:
+        return SpanMessages(input=value_of(asked, "user"), output=value_of(said, "assistant"))
+    only = _only_result(said)
+    arguments = mapping(mapping(only.get("origin")).get("arguments"))
+    return SpanMessages(input=around(asked, arguments or None), output=around(said, only.get("result")))

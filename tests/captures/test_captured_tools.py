@@ -260,3 +260,10 @@ def test_a_client_whose_instructions_change_with_each_call_is_told_by_ids() -> N
         a.told(result(f"{i}C", f"c{i}"))
     a.ask(DONE)
     assert [(t.arguments, t.result) for t in a.tools()] == [({"day": 0}, "0C"), ({"day": 1}, "1C")]
+
+
+def test_an_argument_without_its_name_gets_that_of_the_call() -> None:
+    a = Agent()
+    a.ask(call("weather", {"city": "Paris"}, "c1"))
+    a.tool("weather", "Paris", "18C", "c1")
+    assert brief(a.tools()) == [("weather", {"city": "Paris"}, "18C", "span")]

@@ -148,3 +148,22 @@ def test_the_message_of_the_wrapper_says_whether_a_call_was_refused(message, ref
     span = captured("haystack/error_400", "haystack.component.run", 1)
     told = msgspec.structs.replace(span, status_message=message)
     assert ("refused" in said(conventions.read(told))) == refused
+
+
+def test_an_invoker_of_one_tool_tells_its_arguments_and_result() -> None:
+    result = {"result": "Sunny", "origin": {"tool_name": "weather", "arguments": {"city": "Paris"}, "id": "c"}}
+    span = Span(
+        "t",
+        "s",
+        name="haystack.component.run",
+        attributes={
+            "haystack.component.type": "ToolInvoker",
+            "haystack.component.input": '{"messages": []}',
+            "haystack.component.output": msgspec.json.encode(
+                {"tool_messages": [{"content": [{"tool_call_result": result}]}]}
+            ).decode(),
+        },
+    )
+    found = conventions.messages(span)
+    assert [m.text for m in (*found.input, *found.output)] == ['{"city":"Paris"}', "Sunny"]
+    assert found.input[0].raw == '{"messages": []}'
