@@ -37,7 +37,13 @@ if TYPE_CHECKING:
     from otel_runlog.processor import RunLogSpanExporter, RunLogSpanProcessor
     from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, ReproVerdict, StepDivergence
     from otel_runlog.replaying.doors import LlmClient, ToolInvoker
-    from otel_runlog.replaying.in_process import ReplayLlmClient, replay, replay_with_divergence
+    from otel_runlog.replaying.in_process import (
+        ReplayLlmClient,
+        replay,
+        replay_async,
+        replay_with_divergence,
+        replay_with_divergence_async,
+    )
     from otel_runlog.replaying.session import replay_session
     from otel_runlog.replaying.tools import replay_tool
     from otel_runlog.running import run
@@ -85,9 +91,11 @@ _HOMES = {
     "project_with_llm_io": "runs",
     "read_otlp": "otlp.files",
     "replay": "replaying.in_process",
+    "replay_async": "replaying.in_process",
     "replay_session": "replaying.session",
     "replay_tool": "replaying.tools",
     "replay_with_divergence": "replaying.in_process",
+    "replay_with_divergence_async": "replaying.in_process",
     "request_fingerprint": "fingerprint",
     "run": "running",
 }
@@ -131,9 +139,11 @@ __all__ = [
     "project_with_llm_io",
     "read_otlp",
     "replay",
+    "replay_async",
     "replay_session",
     "replay_tool",
     "replay_with_divergence",
+    "replay_with_divergence_async",
     "request_fingerprint",
     "run",
 ]

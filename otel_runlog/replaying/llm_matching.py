@@ -72,6 +72,7 @@ class LlmMatching:
         self._refused: dict[str, Missed] = {}
         self._misses: list[_Miss] = []
         self._unseen: dict[str, None] = {}
+        self._unseen_params: set[str] = set()
         self._in_order: set[int] = set()
         self._in_part: set[int] = set()
         self._lacking: set[int] = set()
@@ -158,7 +159,8 @@ class LlmMatching:
         if call.request is None:
             return []
         known = self._recording.known_params
-        self._unseen |= dict.fromkeys(not_compared(call.request, asked, known))
+        self._unseen |= dict.fromkeys(not_compared(call.request, asked))
+        self._unseen_params |= asked.params.keys() - known
         return [self._telling.drifted(call, drift) for drift in drift_of(call.request, asked, known)]
 
     def _lacks(self, asked: LlmRequest, lane: str, number: int) -> Missed:
@@ -293,6 +295,8 @@ class LlmMatching:
     def not_compared(self) -> list[str]:
         """What could not be compared, and why."""
         lines = list(self._unseen)
+        if self._unseen_params:
+            lines.append(f"parameters {', '.join(sorted(self._unseen_params))}: not recorded")
         if self._in_order:
             which = calls_named(self._recording.calls[number].call_index for number in self._in_order)
             lines.append(f"requests of {which}: not recorded, answered in recorded order")

@@ -37,9 +37,18 @@ def to_json(value: object, *, only_set: bool = False) -> Json:
         return dump(mode="json", exclude_unset=only_set)
 
     try:
-        found: Json = msgspec.to_builtins(value, str_keys=True, enc_hook=dumped)
+        return _with_lists(msgspec.to_builtins(value, str_keys=True, enc_hook=dumped))
     except (ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise TypeError(str(error)) from None
+
+
+def _with_lists(value: Any) -> Json:
+    """JSON has no tuples, which msgspec leaves as they are."""
+    if isinstance(value, list | tuple):
+        return [_with_lists(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _with_lists(item) for key, item in value.items()}
+    found: Json = value
     return found
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import pickle
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from recorded import SYSTEM, asks, assistant, calls, capture, llm, result, says, tool
 
@@ -144,6 +146,58 @@ def test_a_recorded_error_has_to_come_again() -> None:
     with pytest.raises(ReplayMismatch, match="error") as caught:
         replay(failed, Client("fine", "late"))
     assert (caught.value.recorded, caught.value.got) == ("RateLimitError: slow down", "fine")
+
+
+def test_tools_that_failed_have_to_fail_and_the_others_not() -> None:
+    run = capture(llm(ASKED, "x"), tool("t", {}, error=CallError("KeyError", "gone")), tool("u", {}, 1))
+
+    def failing(name: str, arguments: Any) -> object:
+        raise KeyError(name)
+
+    report = replay_with_divergence(run, Client("x"), Tools(failing))
+    assert [(d.call_index, d.path, d.recorded, d.got) for d in report.divergences] == [
+        (3, "error", None, "KeyError: 'u'")
+    ]
+    report = replay_with_divergence(run, Client("x"), Tools(lambda name, arguments: 1))
+    assert [(d.call_index, d.path, d.recorded, d.got) for d in report.divergences] == [
+        (2, "error", "KeyError: gone", 1)
+    ]
+
+
+def test_a_tools_result_is_compared_as_json() -> None:
+    run = capture(llm(ASKED, "x"), tool("t", {}, {"at": "2026-11-29T00:00:00Z", "n": [1]}))
+    at = dt.datetime(2026, 11, 29, tzinfo=dt.UTC)
+    assert replay(run, Client("x"), Tools(lambda name, arguments: {"n": (1.0,), "at": at})) == "x"
+    assert replay(run, Client("x"), Tools(lambda name, arguments: '{"n": [1], "at": "2026-11-29T00:00:00Z"}')) == "x"
+    with pytest.raises(ConfigError, match="the tool t gives what JSON cannot say"):
+        replay(run, Client("x"), Tools(lambda name, arguments: object()))
+
+
+def test_a_tool_whose_result_nobody_knows_is_called_and_not_compared() -> None:
+    blind = msgspec.structs.replace(tool("t", {}), source=None)
+    called: list[str] = []
+    assert (
+        replay(capture(llm(ASKED, "x"), blind), Client("x"), Tools(lambda name, arguments: called.append(name))) == "x"
+    )
+    assert called == ["t"]
+    report = replay_with_divergence(capture(llm(ASKED, "x"), blind), Client("x"), Tools(told_18c))
+    assert (report.verdict, report.not_compared) == (
+        ReproVerdict.INCOMPLETE,
+        ("results of tools, call 2: not recorded",),
+    )
+
+
+def test_vectors_are_compared_number_by_number() -> None:
+    asked = LlmRequest(operation="embedding", inputs=("a",))
+    run = capture(llm(ASKED, "x"), llm(asked, LlmAnswer(vectors=((0.5, 1.0),))))
+    assert replay(run, Client("x", LlmAnswer(vectors=((0.5, 1.0),)))) == "x"
+    with pytest.raises(ReplayMismatch) as caught:
+        replay(run, Client("x", LlmAnswer(vectors=((0.5, 2.0),))))
+    assert (caught.value.path, caught.value.recorded, caught.value.got) == ("vectors[0][1]", 1.0, 2.0)
+
+
+def test_a_report_without_differences_raises_nothing() -> None:
+    replay_with_divergence(WEATHER, Client(ANSWER, "18C in Paris"), Tools(told_18c)).raise_for_divergence()
 
 
 def test_what_was_not_recorded_is_not_asserted() -> None:

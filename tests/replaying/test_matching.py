@@ -12,7 +12,17 @@ import pytest
 from recorded import asks, assistant, calls, capture, llm, result, says, system, tool, user
 
 from otel_runlog.capture import CapturedLlm, RedactionRules
-from otel_runlog.conversation import CallError, Json, LlmAnswer, LlmRequest, ToolDefinition
+from otel_runlog.conversation import (
+    CallError,
+    Json,
+    LlmAnswer,
+    LlmRequest,
+    MediaPart,
+    Role,
+    ThinkingPart,
+    ToolDefinition,
+    Turn,
+)
 from otel_runlog.model import Content
 from otel_runlog.redaction import SecretPatterns
 from otel_runlog.replaying.divergence import Cause, DivergenceKind, ReplayMode, ReproVerdict, Resolution
@@ -421,6 +431,13 @@ def test_what_is_to_be_ignored_plays_no_part_on_either_side() -> None:
     assert answer(matcher.ask(LlmRequest(turns=(user("again"),), previous_response_id="r"))) == "done"
     assert isinstance(matcher.ask_tool("log", {"run": "run-8"}), ToolServed)
     assert matcher.report().verdict is ReproVerdict.IDENTICAL
+
+
+def test_pictures_and_thoughts_are_left_as_they_are() -> None:
+    picture = MediaPart("image/png", sha256="00" * 32)
+    shown = asks(Turn(Role.USER, (picture, ThinkingPart("hm"))), "what is it on 2026-11-29?")
+    matcher = Matcher(capture(llm(shown, "a cat")), ignore=[TIMESTAMPS])
+    assert answer(matcher.ask(shown)) == "a cat"
 
 
 def test_fingerprints_of_another_version_are_made_anew() -> None:
