@@ -10,7 +10,7 @@ import functools
 import gzip
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -83,15 +83,20 @@ def _row(requested_tools: list[dict[str, str]], **rest: Any) -> Served:
     return Served(**rest, requested_tools=[Wanted(**tool) for tool in requested_tools])
 
 
+def by_number(rows: Iterable[Served]) -> dict[str, Served]:
+    """Calls by the digits of their responses' ids, which the ids of their items repeat."""
+    return {re.sub(r"\D", "", row.response_id or ""): row for row in rows}
+
+
 def wire_requests(rows: Sequence[Served], answered: Collection[str | None]) -> list[LlmRequest]:
     """The requests as the wire has them, those that go on from one of the answers `answered` with that one's print."""
-    given = {re.sub(r"\D", "", row.response_id or ""): row for row in rows}
+    given = by_number(rows)
     known: dict[str, str] = {}
     found = []
     for row in rows:
         api = apis.find(row.path)
         assert api is not None, row.path
-        request = api.parse(row.path, _with_items(row.request, given)).request
+        request = api.parse(row.path, with_items(row.request, given)).request
         request = msgspec.structs.replace(request, previous=known.get(request.previous_response_id or ""))
         if row.response_id and row.response_id in answered:
             known[row.response_id] = fingerprint_of(request)
@@ -99,7 +104,7 @@ def wire_requests(rows: Sequence[Served], answered: Collection[str | None]) -> l
     return found
 
 
-def _with_items(body: dict[str, Json], given: Mapping[str, Served]) -> dict[str, Json]:
+def with_items(body: dict[str, Json], given: Mapping[str, Served]) -> dict[str, Json]:
     """A body of Responses with the items that it names by id (Vercel AI SDK) in their place; thoughts are left out."""
     items = body.get("input")
     if not isinstance(items, list):

@@ -94,8 +94,10 @@ class _Reading:
             request, answer, error = told.request and self._after_previous(told.request), told.answer, told.error
         else:
             request = self._request(step, io, attributes)
-            answer = answer_of(io, step) or _vectors(step, request, attributes)
             error = error_of(step, attributes)
+            # What a span says beside a provider's refusal is that refusal once more (LangChain's dump of it).
+            refused = error is not None and error.http_status is not None
+            answer = None if refused else answer_of(io, step) or _vectors(step, request, attributes)
         fingerprint = self._fingerprints.of(request) if request else None
         call = CapturedLlm(
             step_index=step.step_index,

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from otel_runlog.capture import CapturedLlm
-from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest
+from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest, Role, Turn
 from otel_runlog.fingerprint import lane_of
 from otel_runlog.replaying.divergence import ReplayMode, Resolution, StepDivergence
 from otel_runlog.replaying.drift import drift_of, not_compared
@@ -69,6 +69,7 @@ class LlmMatching:
         self._ledger = Ledger(recording.keys)
         self._keys_of_ids: dict[str, str | None] = {}
         self._times: Counter[int] = Counter()
+        self._calls_of_ids: dict[str, CapturedLlm] = {}
         self._refused: dict[str, Missed] = {}
         self._misses: list[_Miss] = []
         self._unseen: dict[str, None] = {}
@@ -123,9 +124,26 @@ class LlmMatching:
         miss.answered, miss.refused = why, True
 
     def _linked(self, asked: LlmRequest) -> LlmRequest:
-        """The request with the call that it goes on from, where we served that one's answer."""
-        previous = self._keys_of_ids.get(asked.previous_response_id or "")
-        return asked if previous is None else msgspec.structs.replace(asked, previous=previous)
+        """The request with the call that it goes on from, where we served that one's answer.
+
+        Some recordings have such a request with all that came before: then it is asked for in that form.
+        """
+        before = asked.previous_response_id or ""
+        previous = self._keys_of_ids.get(before)
+        if previous is None:
+            return asked
+        linked, whole = msgspec.structs.replace(asked, previous=previous), self._whole(asked, before)
+        is_whole = whole is not None and self._ledger.numbers(key_or_none(whole))
+        return whole if whole is not None and is_whole and not self._ledger.numbers(key_or_none(linked)) else linked
+
+    def _whole(self, asked: LlmRequest, before: str) -> LlmRequest | None:
+        """A request after the conversation that it goes on from; None where that is not known."""
+        call = self._calls_of_ids.get(before)
+        if call is None or call.request is None or call.answer is None:
+            return None
+        new = [turn for turn in asked.turns if turn.role is not Role.SYSTEM]
+        turns = (*call.request.turns, Turn(Role.ASSISTANT, call.answer.parts), *new)
+        return msgspec.structs.replace(asked, turns=turns, previous_response_id=None)
 
     def _ask_in_order(self, asked: LlmRequest, key: str | None, lane: str) -> Served | Missed:
         calls = self._recording.calls
@@ -244,7 +262,7 @@ class LlmMatching:
         while own in self._keys_of_ids:  # somebody recorded an id of that form
             own += "_"
         given = own if recorded is None or recorded in self._keys_of_ids else recorded
-        self._keys_of_ids[given] = call.fingerprint
+        self._keys_of_ids[given], self._calls_of_ids[given] = call.fingerprint, call
         return given
 
     # -- afterwards ---
