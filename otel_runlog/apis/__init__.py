@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from otel_runlog.apis import anthropic_messages, gemini, openai_chat, openai_embeddings, openai_responses
+from otel_runlog.apis import (
+    anthropic_messages,
+    gemini,
+    gemini_embeddings,
+    openai_chat,
+    openai_embeddings,
+    openai_responses,
+)
 from otel_runlog.apis._asked import Api, Asked, JsonObject, Recall, nothing_recalled
 from otel_runlog.apis._statuses import error_status
 from otel_runlog.apis._wire import UNSIGNED, encoded
@@ -30,7 +37,14 @@ __all__ = [
     "request_of_body",
 ]
 
-APIS: Final[tuple[Api, ...]] = (gemini, openai_embeddings, openai_responses, anthropic_messages, openai_chat)
+APIS: Final[tuple[Api, ...]] = (
+    gemini,
+    gemini_embeddings,
+    openai_embeddings,
+    openai_responses,
+    anthropic_messages,
+    openai_chat,
+)
 """In the order in which a body without a path is tried: what only one API has comes before what several have."""
 
 

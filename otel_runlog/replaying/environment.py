@@ -74,7 +74,7 @@ DOORS: Final = (
     ),
     ProviderDoor(
         name="gemini",
-        apis=("gemini",),
+        apis=("gemini", "gemini_embeddings"),
         upstream="https://generativelanguage.googleapis.com",
         version="v1beta",
         variables=("GOOGLE_GEMINI_BASE_URL",),
@@ -84,7 +84,7 @@ DOORS: Final = (
     ),
     ProviderDoor(
         name="vertex",
-        apis=("gemini",),
+        apis=("gemini", "gemini_embeddings"),
         upstream="https://aiplatform.googleapis.com",
         version="v1beta1",
         variables=("GOOGLE_VERTEX_BASE_URL",),

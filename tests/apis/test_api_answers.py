@@ -446,6 +446,23 @@ def test_a_vector_is_never_made_up(vectors, reason):
         api.render(LlmAnswer(vectors=vectors), asked, "r")
 
 
+def test_geminis_vectors_are_given_as_they_were_asked_and_read_back():
+    api = apis.find("/v1beta/models/e:batchEmbedContents")
+    assert api is not None
+    many = {"requests": [{"content": {"parts": [{"text": text}]}} for text in "ab"]}
+    body = api.render(VECTORS, api.parse("/v1beta/models/e:batchEmbedContents", many), "r")
+    assert body == {"embeddings": [{"values": [0.5, -1.0]}, {"values": [0.25, 2.0]}]}
+    read = api.read(200, "application/json", apis.encoded(body))
+    assert isinstance(read, LlmAnswer)
+    assert read.vectors == VECTORS.vectors
+    one = api.parse("/v1beta/models/e:embedContent", {"content": {"parts": [{"text": "a"}]}})
+    body = api.render(LlmAnswer(vectors=((0.5,),)), one, "r")
+    assert body == {"embedding": {"values": [0.5]}}
+    assert getattr(api.read(200, "application/json", apis.encoded(body)), "vectors", None) == ((0.5,),)
+    with pytest.raises(ReplayError, match="were not recorded"):
+        api.render(LlmAnswer(), one, "r")
+
+
 def test_errors_have_each_providers_shape():
     told = {api.NAME: api.error(400, "replay_divergence", "step 2 differs") for api in apis.APIS}
     openai = {
@@ -456,20 +473,24 @@ def test_errors_have_each_providers_shape():
         "type": "error",
         "error": {"type": "replay_divergence", "message": "step 2 differs"},
     }
-    assert told["gemini"] == {
-        "error": {
-            "code": 400,
-            "message": "step 2 differs",
-            "status": "INVALID_ARGUMENT",
-            "details": [
-                {
-                    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                    "reason": "replay_divergence",
-                    "domain": "runlog",
-                }
-            ],
+    assert (
+        told["gemini"]
+        == told["gemini_embeddings"]
+        == {
+            "error": {
+                "code": 400,
+                "message": "step 2 differs",
+                "status": "INVALID_ARGUMENT",
+                "details": [
+                    {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "replay_divergence",
+                        "domain": "runlog",
+                    }
+                ],
+            }
         }
-    }
+    )
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,14 @@ def test_gemini_says_what_it_asks():
     assert [(tool.name, tool.parameters) for tool in request.tools] == [("f", {"type": "object"})]
 
 
+def test_gemini_takes_vectors():
+    answer = LlmAnswer(vectors=((0.5, -1.0), (0.25, 2.0)))
+    with answering(answer) as server, gemini_at(server) as client:
+        found = client.models.embed_content(model="e", contents=["a", "b"])
+    assert [embedding.values for embedding in found.embeddings] == [[0.5, -1.0], [0.25, 2.0]]
+    assert server.asked[0].request.inputs == ("a", "b")
+
+
 REFUSED = CallError("replay_divergence", "step 2 differs", 400)
 
 

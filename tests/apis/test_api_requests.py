@@ -252,7 +252,7 @@ def test_a_path_names_the_api_and_sometimes_the_model(path, name, model, stream)
         "/v1/messages/count_tokens",
         "/v1/responses/resp_1",
         "/v1beta/models/m:countTokens",
-        "/v1beta/models/m:embedContent",
+        "/v1beta/models/m:predict",
         "/v1/completions",
         "",
     ],
@@ -268,6 +268,21 @@ def test_embedding_inputs_are_texts_and_tokens_as_json():
     assert parsed("openai_embeddings", {"input": ["a", "b"], "dimensions": 8}).request.inputs == ("a", "b")
     assert parsed("openai_embeddings", {"input": [1, 2]}).request.inputs == ("[1,2]",)
     assert parsed("openai_embeddings", {"input": [[1, 2], [3]]}).request.inputs == ("[1,2]", "[3]")
+
+
+def test_geminis_embeddings_are_asked_one_by_one_or_many_at_a_time():
+    texts = [{"content": {"role": "user", "parts": [{"text": text}]}, "outputDimensionality": 8} for text in "ab"]
+    path = "/v1beta/models/e-1:batchEmbedContents"
+    asked = parsed("gemini_embeddings", {"requests": texts}, path).request
+    assert asked == LlmRequest(
+        model="e-1", params={"dimensions": 8}, tools=(), operation="embedding", inputs=("a", "b")
+    )
+    one = {"model": "models/e-1", "content": {"parts": [{"text": "a"}]}}
+    assert parsed("gemini_embeddings", one, "/v1/models/e-1:embedContent").request.inputs == ("a",)
+    assert apis.request_of_body(one) == LlmRequest(model="e-1", tools=(), operation="embedding", inputs=("a",))
+    assert apis.request_of_body({"requests": texts}).inputs == ("a", "b")
+    with pytest.raises(RequestError, match="gemini_embeddings: there is no text in `requests` or `content`"):
+        parsed("gemini_embeddings", {"requests": []}, path)
 
 
 @pytest.mark.parametrize(
