@@ -57,6 +57,18 @@ def _inner(recorded: Json, got: Json) -> JsonDifference | None:
     return None
 
 
+def shared_beginning(one: str, other: str) -> int:
+    """How many letters two texts have in common from their beginning on."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:  # halves, so that the comparing itself is done by str
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def plain(value: Json, depth: int = 0) -> Json:
     """The value as JSON can say it, equal numbers being equal; what is nested deeper than MAX_DEPTH is a text."""
     if isinstance(value, float):

@@ -8,7 +8,7 @@ import unicodedata
 from typing import Final
 
 from otel_runlog.conversation import Json
-from otel_runlog.replaying.comparing import plain
+from otel_runlog.replaying.comparing import plain, shared_beginning
 
 ELLIPSIS: Final = "…"
 NOTHING: Final = "(nothing)"
@@ -53,8 +53,7 @@ def _shown(shown: Json, *, ascii_only: bool = False) -> str:
 
 def _start(one: str, other: str, columns: int) -> int:
     """Where to begin: at the beginning, if the difference is seen then."""
-    shorter = min(len(one), len(other))
-    parting = next((i for i in range(shorter) if one[i] != other[i]), shorter)
+    parting = shared_beginning(one, other)
     if _fits(one, columns) and _fits(other, columns):
         return 0
     return 0 if _fits(one[:parting], columns // 2) else parting - min(_BEFORE, columns // 2)

@@ -11,7 +11,7 @@ from otel_runlog.capture import Capture, CapturedLlm, CapturedTool
 from otel_runlog.conversation import CallError, CallPart, Json, LlmAnswer, LlmRequest, ResultPart, Role, Turn
 from otel_runlog.fingerprint import VERSION, canonical, fingerprint_of
 from otel_runlog.model import Content
-from otel_runlog.replaying.comparing import key_of
+from otel_runlog.replaying.comparing import key_of, shared_beginning
 from otel_runlog.replaying.normalising import Normaliser
 
 
@@ -192,9 +192,8 @@ def _likeness(recorded: list[str], asked: list[str]) -> float:
     if not recorded or not asked:
         return 0.0
     one, other = recorded[0], asked[0]
-    shorter = min(len(one), len(other))
-    head = next((i for i in range(shorter) if one[i] != other[i]), shorter)
-    tail = next((i for i in range(shorter - head) if one[-1 - i] != other[-1 - i]), shorter - head)
+    head = shared_beginning(one, other)
+    tail = shared_beginning(one[head:][::-1], other[head:][::-1])
     return (head + tail) / max(len(one), len(other), 1)
 
 

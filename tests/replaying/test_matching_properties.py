@@ -8,7 +8,7 @@ from recorded import asks, assistant, calls, capture, llm, result, tool
 
 from otel_runlog.capture import Capture, CapturedLlm, CapturedTool
 from otel_runlog.conversation import Json, LlmRequest
-from otel_runlog.replaying.comparing import first_difference, key_of, same
+from otel_runlog.replaying.comparing import first_difference, key_of, same, shared_beginning
 from otel_runlog.replaying.divergence import DivergenceKind, ReplayMode, ReproVerdict
 from otel_runlog.replaying.in_process import replay, replay_with_divergence
 from otel_runlog.replaying.matching import Matcher, Served, ToolServed
@@ -151,6 +151,14 @@ def test_values_are_the_same_exactly_where_no_difference_is_found(one: Json, oth
     assert same(one, one)
     assert same(one, other) is same(other, one) is (key_of(one) == key_of(other))
     assert (first_difference(one, other) is None) is same(one, other)
+
+
+@settings(modest, max_examples=100)
+@given(st.text("ab", max_size=12), st.text("ab", max_size=12))
+def test_texts_share_their_beginning_up_to_the_first_letter_that_differs(one: str, other: str) -> None:
+    length = shared_beginning(one, other)
+    assert one[:length] == other[:length]
+    assert one[length : length + 1] != other[length : length + 1] or length == len(one) == len(other)
 
 
 def test_true_is_not_one_and_a_null_is_not_nothing() -> None:
