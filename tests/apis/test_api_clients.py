@@ -39,6 +39,11 @@ def openai_at(server: Answering, kind: str = "OpenAI") -> Any:
     return getattr(sdk("openai"), kind)(base_url=f"{server.url}/v1", api_key="unused", max_retries=0)
 
 
+def helping_chat(client: Any) -> Any:
+    """The completions with helpers for streams and parsing, which openai 1 had in beta."""
+    return client.chat.completions if hasattr(client.chat.completions, "parse") else client.beta.chat.completions
+
+
 def calls_of_chat(message: Any) -> list[tuple[str, str, Any]]:
     return [(c.id, c.function.name, json.loads(c.function.arguments)) for c in message.tool_calls]
 
@@ -59,9 +64,7 @@ def test_openai_takes_a_chat_completion():
 
 def test_openai_builds_a_chat_completion_from_a_stream():
     with answering(ANSWER) as server:
-        asking = openai_at(server).chat.completions.stream(
-            model="m", messages=ASK, stream_options={"include_usage": True}
-        )
+        asking = helping_chat(openai_at(server)).stream(model="m", messages=ASK, stream_options={"include_usage": True})
         with asking as stream:
             said = "".join(event.delta for event in stream if event.type == "content.delta")
             whole = stream.get_final_completion()
@@ -129,7 +132,7 @@ def test_openai_parses_structured_output():
     answer = LlmAnswer(parts=(TextPart('{"name": "Paris"}'),))
     with answering(answer, answer) as server:
         client = openai_at(server)
-        chat = client.chat.completions.parse(model="m", messages=ASK, response_format=city)
+        chat = helping_chat(client).parse(model="m", messages=ASK, response_format=city)
         response = client.responses.parse(model="m", input="q", text_format=city)
     assert chat.choices[0].message.parsed == response.output_parsed == city(name="Paris")
     assert [asked.request.params for asked in server.asked] == [{"output_type": "json"}] * 2
