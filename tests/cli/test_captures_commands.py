@@ -1,6 +1,8 @@
 """`otel-runlog capture`, `export`, `import`, `verify`, and `gc` for captures."""
 
+import shutil
 import stat
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,12 +18,17 @@ OTHER = "cd" * 16
 SAID = f"run {RUN} of planner: 4 model calls, 2 tool calls, without content"
 
 
-@pytest.fixture
-def kept(tmp_path):
-    """A store with one capture and its run."""
-    db = tmp_path / "kept.duckdb"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    db = tmp_path_factory.mktemp("made") / "kept.duckdb"
     persist_capture(db, a_capture())
     return db
+
+
+@pytest.fixture
+def kept(made, tmp_path):
+    """A store with one capture and its run."""
+    return Path(shutil.copy(made, tmp_path / "kept.duckdb"))
 
 
 @pytest.fixture
