@@ -24,7 +24,9 @@ REFUSED = re.compile(
 )
 LOCAL = frozenset({"TypeError", "ValueError", "ValidationError", "AttributeError", "KeyError", "NotImplementedError"})
 """Errors of a call that was never sent."""
-STATUS_IN_TEXT = re.compile(r"\b(?:error code|status(?:_| )?code|HTTP)\D{0,4}([45]\d\d)\b|^([45]\d\d)\b", re.IGNORECASE)
+STATUS_IN_TEXT = re.compile(
+    r"\b(?:error code|status(?:_| )?code|HTTP)\D{0,4}([45]\d\d)\b|^(?:\w+: )?([45]\d\d)\b", re.IGNORECASE
+)
 """How errors of the clients of OpenAI, Anthropic and Google, of Pydantic AI and of HTTP libraries say the status."""
 LEAST_ERROR, MOST_ERROR = 400, 599
 """HTTP's statuses that are errors."""

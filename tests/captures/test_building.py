@@ -127,12 +127,22 @@ def test_a_failed_call_says_how_and_by_which_status(
     error_type: str, message: str, more: Attributes, expected: int | None
 ) -> None:
     t = TraceBuilder()
-    span = t.chat("m", io(HI) | {"error.type": error_type} | more, parent=t.agent("a"), failed=True)
+    said = io(HI, messages(("assistant", "")) if expected else None)
+    span = t.chat("m", said | {"error.type": error_type} | more, parent=t.agent("a"), failed=True)
     span.status_message = message
     [call] = captured(t).llm_io
     assert call.error == CallError(error_type, message, expected)
     assert call.answer is None
     assert call.completeness is Content.FULL
+
+
+def test_a_stream_that_was_cut_has_an_error_and_what_came_before() -> None:
+    t = TraceBuilder()
+    t.chat("m", io(HI, HELLO) | {"error.type": "APIConnectionError"}, parent=t.agent("a"), failed=True)
+    [call] = captured(t).llm_io
+    assert call.error == CallError("APIConnectionError", "APIConnectionError")
+    assert call.answer is not None
+    assert (call.answer.text, call.completeness) == ("hello", Content.TRUNCATED)
 
 
 def test_a_cancelled_call_without_an_answer_is_not_to_be_relied_on() -> None:

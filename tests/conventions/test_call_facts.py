@@ -70,6 +70,7 @@ def test_vectors_are_there_for_each_input_or_not_at_all(
         ({}, "RateLimitError", "Error code: 429 - {'error': {}}", 429),
         ({}, "ModelHTTPError", "status_code: 529, model_name: m", 529),
         ({}, "ClientError", "404 NOT_FOUND. {}", 404),
+        ({}, "ClientError", "ClientError: 429 RESOURCE_EXHAUSTED. {}", 429),
         ({}, "HTTPStatusError", "HTTP 502 Bad Gateway", 502),
         ({"http.response.status_code": 200}, "APIError", "the stream was cut", None),
         ({}, "200", "code 4290 of 500", None),
