@@ -9,7 +9,9 @@ import inspect
 import itertools
 import json
 import os
+import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -90,6 +92,7 @@ class Agent:
     def _ask(self) -> Reply:
         with self.tracer.start_as_current_span(f"chat {self.model.name}", kind=SpanKind.CLIENT) as span:
             span.set_attributes(self._about("chat"))
+            span.set_attribute("gen_ai.request.max_tokens", MAX_TOKENS)
             span.set_attribute("gen_ai.input.messages", json.dumps(self.history))
             reply = self.model.ask(self.model.name, self.instructions, self.history, self.tools)
             self.sleep(0.01 + reply.output / 4000)
@@ -196,7 +199,7 @@ def ask_openai(model: str, instructions: str, history: Sequence[Message], tools:
     messages = [{"role": "system", "content": instructions}, *itertools.chain(*map(_chat_messages, history))]
     functions = [{"type": d.pop("type"), "function": d} for d in definitions_of(tools)]
     headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
-    body = {"model": model, "messages": messages, "tools": functions}
+    body = {"model": model, "max_completion_tokens": MAX_TOKENS, "messages": messages, "tools": functions}
     answer = _post(f"{base}/chat/completions", headers, body)
     said, usage = answer["choices"][0]["message"], answer["usage"]
     asked = [(call["id"], call["function"]) for call in said.get("tool_calls") or ()]
@@ -272,7 +275,10 @@ def _post(url: str, headers: Mapping[str, str], body: Json) -> Json:
 def main() -> None:
     """Ask the question."""
     models = Model("openai", "gpt-4o-mini", ask_openai), Model("anthropic", "claude-sonnet-4-5", ask_anthropic)
-    print(planner_of(*models, get_tracer(__name__)).run(QUESTION))  # noqa: T201
+    try:
+        print(planner_of(*models, get_tracer(__name__)).run(QUESTION))  # noqa: T201
+    except urllib.error.HTTPError as error:
+        sys.exit(f"the model answered {error.code} {error.reason}")
 
 
 if __name__ == "__main__":

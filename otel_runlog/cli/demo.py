@@ -22,6 +22,7 @@ NEXT_COMMANDS = (
     ('sql "from models"', "what each model cost, day by day"),
     ("doctor", "what your own agents could record"),
 )
+SHOWN_DIGITS = 8
 
 
 @click.command(epilog="Example: otel-runlog demo")
@@ -42,15 +43,24 @@ def demo(db: str | None, *, keep: bool, agent: str | None) -> None:
         screen.line(Cell("user     ", "dim"), question)
         screen.line(Cell("planner  ", "dim"), answer)
     screen.line()
-    _show_record(screen, path)
+    first = _show_record(screen, path)
     screen.line()
     screen.line(f"What to try next ({text.clean(str(path))} has it all):")
-    for command, what in NEXT_COMMANDS:
-        screen.line(f"  otel-runlog {f'{command} --db {path}':<46}", Cell(f"# {what}", "dim"))
+    commands = _next_commands(path, first, agent)
+    width = max(len(command) for command, _ in commands) + 3
+    for command, what in commands:
+        screen.line(f"  otel-runlog {command:<{width}}", Cell(f"# {what}", "dim"))
 
 
-def _show_record(screen: Screen, db: Path) -> None:
-    """The first of the two runs, and one answer in SQL."""
+def _next_commands(db: Path, run_id: str, agent: str | None) -> list[tuple[str, str]]:
+    found = [(f"{command} --db {db}", what) for command, what in NEXT_COMMANDS]
+    if agent is not None:
+        found.append((f"replay {run_id[:SHOWN_DIGITS]} --db {db} -- python {agent}", "the first again, offline"))
+    return found
+
+
+def _show_record(screen: Screen, db: Path) -> str:
+    """Show the first of the two runs, whose id it returns, and one answer in SQL."""
     query = demo_query()
     with reading(db) as reader:
         _, first = reader.runs()[:2]
@@ -61,3 +71,4 @@ def _show_record(screen: Screen, db: Path) -> None:
     for line in query.strip().splitlines():
         screen.line(Cell(line, "cyan"))
     show_answer(screen, answer.columns, answer.types, answer.rows)
+    return run.run_id
