@@ -18,6 +18,7 @@ d. Arguments are the value that their JSON text says. Results likewise, text blo
    spans write blocks where the wire has a text. (Reading does this: `conventions.turns`.) A result alone in an object
    of one key that says no more (`WRAPPERS`) is that result: Gemini takes objects only, so that pydantic-ai, Google's
    client and the AI SDK send there as {"return_value": text} or {"error": text} what their spans call by the text.
+   No result is an empty text: OpenInference leaves that out.
 e. Pictures, sounds and files are the sha256 of their bytes, else their address: spans keep no bytes.
 f. Thoughts, signatures, cache marks, names and ids play no part, nor do streaming and parameters: most spans lack them.
    Model, tools and parameters are compared apart from this and reported as drift.
@@ -268,7 +269,7 @@ def _result(value: Json) -> Json:
     """A tool's result, out of the object that a client put around it because Gemini takes nothing else."""
     while isinstance(value, dict) and len(value) == 1 and not WRAPPERS.isdisjoint(value):
         value = turns.result_of(next(iter(value.values())))
-    return _value(value)
+    return "" if value is None else _value(value)
 
 
 def _value(value: Json, depth: int = 0) -> Json:

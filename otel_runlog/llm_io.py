@@ -12,6 +12,8 @@ from otel_runlog.resolve import Key
 from otel_runlog.tree import AGENT_KINDS
 
 PREVIEW_CHARS = 200
+HOLLOW = '"type":"anthropic_'
+"""What Anthropic's client writes on its own spans in place of pictures and documents, which other views have."""
 _LLM = frozenset({StepKind.LLM})
 
 
@@ -86,9 +88,14 @@ def _io(step: Step, views: list[Step], messages: StepMessages) -> LlmIo:
 
 def _take(io: LlmIo, found: SpanMessages) -> None:
     io.system = io.system or found.system
-    io.input = io.input or found.input
+    if not io.input or (found.input and _is_hollow(io.input) and not _is_hollow(found.input)):
+        io.input = found.input
     io.output = io.output or found.output
     io.tools = io.tools or found.tools
+
+
+def _is_hollow(messages: tuple[Message, ...]) -> bool:
+    return any(HOLLOW in message.raw for message in messages)
 
 
 def previews_of(run: RunLog, messages: StepMessages) -> tuple[str | None, str | None]:

@@ -156,7 +156,7 @@ def test_what_json_cannot_say_has_a_fingerprint_of_its_own() -> None:
     deep: Json = []
     for _ in range(300):
         deep = [deep]
-    strange: list[Json] = [float("nan"), float("inf"), 10**400, 2**64, True, 1, None, "\ud800", "\ud801", deep]
+    strange: list[Json] = [float("nan"), float("inf"), 10**400, 2**64, True, 1, "", "\ud800", "\ud801", deep]
     found = {fingerprint_of(LlmRequest(turns=(Turn(Role.TOOL, (ResultPart(value),)),))) for value in strange}
     assert len(found) == len(strange)
     assert fingerprint_of(LlmRequest(turns=(Turn(Role.USER, (MediaPart(uri="file_1"),)),))).startswith("f1:")

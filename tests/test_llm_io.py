@@ -54,6 +54,16 @@ def test_a_call_without_content_takes_that_of_its_other_view() -> None:
     assert (io.span_id, [m.text for m in io.input], io.completeness) == (inner.span_id, ["hi"], Content.FULL)
 
 
+def test_a_prompt_whose_pictures_were_left_out_is_that_of_the_other_view() -> None:
+    t = TraceBuilder()
+    parts = [{"type": "blob", "content": "aGVsbG8="}], [{"type": "anthropic_image"}]
+    seen, hollow = (json.dumps([{"role": "user", "parts": p}], separators=(",", ":")) for p in parts)
+    outer = t.chat("m", {"gen_ai.input.messages": seen}, input_tokens=1, output_tokens=1, duration_ms=9)
+    t.chat("m", {"gen_ai.input.messages": hollow}, parent=outer, input_tokens=1, output_tokens=1, scope="client")
+    [(_, [io])] = project_with_llm_io(t.spans, prices=PRICES)
+    assert "aGVsbG8=" in io.input[0].raw
+
+
 def test_two_calls_of_one_span_id_keep_their_own_messages() -> None:
     t = TraceBuilder()
     a = t.agent("a")

@@ -18,6 +18,7 @@ from otel_runlog.conversation import (
     CallPart,
     LlmAnswer,
     LlmRequest,
+    MediaPart,
     Params,
     ResultPart,
     Role,
@@ -196,7 +197,7 @@ def _completeness(
         return (Content.TRUNCATED if _is_cut(step, io) else Content.ANSWER) if answer else Content.NONE
     if answer is None and (error is None or step.status is StepStatus.CANCELLED):
         return Content.TRUNCATED
-    if _begins_later(request):
+    if _begins_later(request) or _lacks_media(request):
         return Content.TRUNCATED
     if answer and (_is_cut(step, io) or any(_is_cut_short(call) for call in answer.tool_calls)):
         return Content.TRUNCATED
@@ -210,6 +211,12 @@ def _is_cut(step: Step, io: LlmIo) -> bool:
 def _is_cut_short(call: CallPart) -> bool:
     """Arguments that were JSON once; a tool that takes text has any other."""
     return isinstance(call.arguments, str) and call.arguments[:1] in ("{", "[")
+
+
+def _lacks_media(request: LlmRequest) -> bool:
+    """Whether a picture or a file was sent of which neither bytes nor address are known."""
+    parts = (part for turn in request.turns for part in turn.parts)
+    return any(isinstance(part, MediaPart) and not (part.sha256 or part.uri) for part in parts)
 
 
 def _begins_later(request: LlmRequest) -> bool:

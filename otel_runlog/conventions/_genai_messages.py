@@ -14,6 +14,7 @@ from otel_runlog.conventions._index import Shape, shape_of
 from otel_runlog.conventions._messages import (
     Messages,
     dumped,
+    listed_content,
     message,
     messages_of,
     split_system,
@@ -72,8 +73,8 @@ def _input(a: Attributes, shape: Shape) -> Messages:
     for key in ("gen_ai.tool.call.arguments", "gen_ai.tool.input"):
         if key in a:
             return value_of(shown(a[key]), "tool")
-    flat = unflatten(a, "gen_ai.prompt.", shape)
-    return tuple(message(m) for m in flat) or messages_of(shown(a.get("gen_ai.prompt")))
+    flat = map(_listed, unflatten(a, "gen_ai.prompt.", shape))
+    return tuple(map(message, flat)) or messages_of(shown(a.get("gen_ai.prompt")))
 
 
 def _output(a: Attributes, shape: Shape) -> Messages:
@@ -82,8 +83,13 @@ def _output(a: Attributes, shape: Shape) -> Messages:
     for key in ("gen_ai.tool.call.result", "gen_ai.tool.output"):
         if key in a:
             return value_of(shown(a[key]), "tool")
-    flat = unflatten(a, "gen_ai.completion.", shape)
+    flat = map(_listed, unflatten(a, "gen_ai.completion.", shape))
     return tuple(message(m, "assistant") for m in flat) or messages_of(shown(a.get("gen_ai.completion")), "assistant")
+
+
+def _listed(flat: Attributes) -> Attributes:
+    """A flattened message with the parts of its content, which Traceloop wrote as JSON where they were a list."""
+    return {**flat, "content": listed_content(flat["content"])} if isinstance(flat.get("content"), str) else flat
 
 
 def _instructions(a: Attributes) -> Messages:

@@ -125,7 +125,7 @@ def message(value: AttrValue, role: str = "user", written: str | None = None) ->
     if not MESSAGE_KEYS & value.keys():
         return Message(TYPE_ROLES.get(str(value.get("type")), role), part_text(value), raw)
     parts = value.get("parts")
-    said = part_text(parts if isinstance(parts, list) else _content(value.get("content")))
+    said = part_text(parts if isinstance(parts, list) else listed_content(value.get("content")))
     if calls := value.get("tool_calls"):
         said = _lines([said, *map(part_text, items(calls))])
     return Message(_role(value, parts or value.get("content"), role), said, raw)
@@ -147,7 +147,7 @@ def _is_result(part: AttrValue) -> bool:
     return isinstance(part, dict) and (str(part.get("type")) in RESULT_TYPES or bool(WRAPPED_RESULTS & part.keys()))
 
 
-def _content(value: AttrValue) -> AttrValue:
+def listed_content(value: AttrValue) -> AttrValue:
     """Content that is a list of typed parts, also as a JSON string; any other string is what was said."""
     if isinstance(value, str) and value.startswith(PARTS_START):
         found = parsed(value)
@@ -185,7 +185,7 @@ def _written(written: str, role: str) -> Message:
     if isinstance(said.parts, list):
         text = said.parts[0].content if len(said.parts) == 1 else _lines([part.content for part in said.parts])
     else:
-        text = part_text(_content(said.content))
+        text = part_text(listed_content(said.content))
     return Message(_named_role(said.role or role), text, written)
 
 
@@ -196,7 +196,7 @@ def value_of(value: AttrValue, role: str) -> Messages:
     """One message whose text is a value that is no message: a tool's arguments or result, a function's input."""
     if value in (None, ""):
         return ()
-    parts = _content(value)
+    parts = listed_content(value)
     if parts is not value:
         return (Message(role, part_text(parts), dump(value)),)
     inner = parsed(value) if isinstance(value, str) and value.lstrip().startswith('"') else None

@@ -16,9 +16,8 @@ from otel_runlog.conventions._part_values import (
     block_text,
     media_of,
     result_of,
-    value_in,
 )
-from otel_runlog.conversation import CallPart, Json, Part, ResultPart, TextPart, ThinkingPart
+from otel_runlog.conversation import CallPart, Json, MediaPart, Part, ResultPart, TextPart, ThinkingPart
 
 Object = dict[str, Json]
 Parts = tuple[Part, ...]
@@ -45,7 +44,9 @@ THINKING_TYPES = frozenset({"reasoning", "thinking", "redacted_thinking"})
 MEDIA_TYPES = frozenset(
     {"blob", "uri", "file", "image", "audio", "video", "document", "media", "binary", "image_url", "input_image"}
     | {"input_audio", "input_file", "image-url", "audio-url", "video-url", "document-url", "input_video"}
+    | {"anthropic_image", "anthropic_document"}
 )
+"""The last two are Anthropic's client's own spans: a type, and neither bytes nor address."""
 REFERENCE = "item_reference"
 """Responses: an item that the provider remembers by its id; who knows the items puts them in its place first."""
 PROVIDERS_KEYS = ("executableCode", "executable_code", "codeExecutionResult", "code_execution_result")
@@ -59,7 +60,6 @@ CALL_ID_KEYS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_use_
 """The id that a result names comes first: in Responses `id` is the item's own (fc_1 for call_1)."""
 RESULT_KEYS = ("response", "result", "output", "content", "value")
 MAX_DEPTH = 8
-TYPED_LIST_START = '[{"'
 
 
 def parts_of(value: Json, depth: int = 0) -> Parts:
@@ -106,13 +106,6 @@ def _text_part(part: Object) -> Parts:
     return (TextPart(said),) if said else ()
 
 
-def listed_parts(text: str) -> Json:
-    """The parts of a content that an older emitter wrote as JSON text, as Traceloop's prompts had it; else the text."""
-    if not text.startswith(TYPED_LIST_START) or not isinstance(found := value_in(text), list):
-        return text
-    return found if all(isinstance(p, dict) and "type" in p and part_of(p) is not None for p in found) else text
-
-
 def call_of(part: Object) -> Parts:
     """A tool call in any spelling; none where it is hollow, without the tool's name."""
     function = part.get("function")
@@ -153,8 +146,7 @@ def _said(value: Json) -> str:
 def _media(part: Object) -> Parts:
     if isinstance(source := part.get("source"), dict) and source.get("type") == "text":
         return parts_of(source.get("data"))  # an Anthropic document of plain text
-    found = media_of(part)
-    return (found,) if found else ()
+    return (media_of(part) or MediaPart(),)
 
 
 def _nothing(_part: Object) -> Parts:

@@ -21,7 +21,6 @@ from otel_runlog.conventions._parts import (
     Parts,
     call_of,
     first_text,
-    listed_parts,
     part_of,
     parts_of,
     text_of,
@@ -124,11 +123,7 @@ def _read(raw: str) -> Json:
     value = value_in(raw)
     if isinstance(value, list):
         return value if value and all(isinstance(v, dict) and _is_known(v) for v in value) else raw
-    if not isinstance(value, dict):
-        return raw
-    if isinstance(content := value.get("content"), str) and "parts" not in value and "type" not in value:
-        return {**value, "content": listed_parts(content)}
-    return value if _is_known(value) else raw
+    return value if isinstance(value, dict) and _is_known(value) else raw
 
 
 def _is_known(value: Object) -> bool:
@@ -201,6 +196,7 @@ def _type_role(value: Object, default: Role) -> Role:
 
 
 def _message(value: Object, default: Role) -> tuple[Turn, ...]:
+    default = Role.ASSISTANT if value.get("tool_calls") else default
     role = _role(value.get("role"), _role(value.get("type"), default))
     said = _content(value, role)
     if role is Role.TOOL and not any(isinstance(p, ResultPart) for p in said):

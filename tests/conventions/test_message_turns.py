@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from otel_runlog.conventions._genai_messages import from_attributes
 from otel_runlog.conventions.turns import (
     answer_of,
     arguments_of,
@@ -31,7 +32,7 @@ from otel_runlog.conversation import (
     ToolDefinition,
     Turn,
 )
-from otel_runlog.model import Content, LlmIo, Message, Step, StepKind
+from otel_runlog.model import Attributes, Content, LlmIo, Message, Step, StepKind
 
 CALL = CallPart("weather", {"city": "Paris"}, "c1")
 RESULT = ResultPart("18 C", "c1")
@@ -65,6 +66,10 @@ TEXT = TextPart("Let me look.")
         {
             "role": "assistant",
             "parts": [{"type": "text", "text": "Let me look."}, {"type": "tool_use"}],
+            "tool_calls": [{"id": "c1", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}}],
+        },
+        {
+            "content": "Let me look.",
             "tool_calls": [{"id": "c1", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}}],
         },
         {
@@ -305,10 +310,22 @@ def test_what_an_emitter_hid_or_left_empty_is_no_turn() -> None:
     assert turns_of([Message("user", "", raw) for raw in raws]) == ()
 
 
-def test_a_text_that_is_json_is_what_was_said_and_a_list_of_parts_as_text_is_its_parts() -> None:
-    listed = json.dumps({"role": "user", "content": json.dumps([{"type": "text", "text": "hi"}])})
-    said = turns_of([Message("user", "", '{"a": 1}'), Message("user", "", "[1, 2]"), Message("user", "", listed)])
-    assert [turn.text for turn in said] == ['{"a": 1}', "[1, 2]", "hi"]
+def test_a_text_that_is_json_is_what_was_said() -> None:
+    listed = json.dumps({"role": "user", "content": '[{"type": "text", "text": "hi"}]'})
+    said = turns_of([Message("user", "", raw) for raw in ('{"a": 1}', "[1, 2]", listed)])
+    assert [turn.text for turn in said] == ['{"a": 1}', "[1, 2]", '[{"type": "text", "text": "hi"}]']
+
+
+def test_traceloops_flattened_content_that_is_a_list_of_parts_as_json_is_those_parts() -> None:
+    blocks = [{"type": "text", "text": "hi"}, {"type": "tool_use", "id": "c1", "name": "weather", "input": {}}]
+    attributes: Attributes = {"gen_ai.prompt.0.role": "assistant", "gen_ai.prompt.0.content": json.dumps(blocks)}
+    found = turns_of(from_attributes(attributes).input)
+    assert found == (Turn(Role.ASSISTANT, (TextPart("hi"), CallPart("weather", {}, "c1"))),)
+
+
+def test_a_picture_that_an_emitter_left_out_is_one_of_which_nothing_is_known() -> None:
+    [turn] = turn_of({"role": "user", "parts": [{"type": "anthropic_image"}, {"type": "text", "content": "see"}]})
+    assert turn.parts == (MediaPart(), TextPart("see"))
 
 
 def step(kind: StepKind = StepKind.LLM, **more: Any) -> Step:
