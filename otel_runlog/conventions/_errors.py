@@ -65,7 +65,12 @@ def _refused(span: Span, kind: str, message: str) -> bool:
     if status is not None:
         return status >= LEAST_ERROR
     name = kind.rpartition(".")[2]
-    return name in LOCAL or bool(REFUSED.search(name) or STATUS_IN_TEXT.search(message))
+    return is_local(kind) or bool(REFUSED.search(name) or STATUS_IN_TEXT.search(message))
+
+
+def is_local(error_type: str | None) -> bool:
+    """Whether an error is one of a call that was never sent."""
+    return (error_type or "").rpartition(".")[2] in LOCAL
 
 
 def error_status(attributes: Attributes, error_type: str | None, message: str | None) -> int | None:

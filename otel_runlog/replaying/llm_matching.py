@@ -284,7 +284,7 @@ class LlmMatching:
                     free.remove(place)
                     divergence = self._telling.changed(miss.asked, miss.lane, place)
             found.append((miss.at, _with(divergence, miss)))
-        missing = [self._telling.missing(number) for number in free]
+        missing = [self._telling.missing(number) for number in free if number not in self._recording.unsent]
         return Settled(tuple(found), tuple(missing))
 
     @property
@@ -301,9 +301,11 @@ class LlmMatching:
     @property
     def notes(self) -> list[str]:
         """What is no difference and should be known."""
-        if self._recording.calls and not self._asked:
+        unsent = sorted(self._recording.unsent.intersection(self._ledger.free()))
+        if len(unsent) < len(self._recording.calls) and not self._asked:
             return [NOTHING_ASKED]
-        return list(self._ambiguous)
+        which = calls_named(self._recording.calls[number].call_index for number in unsent)
+        return [*self._ambiguous, *([f"{which} failed before anything was sent, so nothing came"] if unsent else [])]
 
     @property
     def is_incomplete(self) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 import msgspec
 
 from otel_runlog.capture import Capture, CapturedLlm, CapturedTool
+from otel_runlog.conventions._errors import is_local
 from otel_runlog.conversation import CallError, CallPart, Json, LlmAnswer, LlmRequest, ResultPart, Role, Turn
 from otel_runlog.fingerprint import VERSION, canonical, fingerprint_of
 from otel_runlog.model import Content
@@ -46,6 +47,12 @@ class Recording:
         """The requests that were recorded in part, by number."""
         cut = ((number, call) for number, call in enumerate(self.calls) if call.completeness is Content.TRUNCATED)
         return {number: call.request for number, call in cut if call.request is not None}
+
+    @cached_property
+    def unsent(self) -> frozenset[int]:
+        """Calls that failed in the client before anything was sent: a replay sees as little of them."""
+        failed = ((number, call.error) for number, call in enumerate(self.calls) if call.answer is None)
+        return frozenset(n for n, error in failed if error and error.http_status is None and is_local(error.type))
 
     @cached_property
     def agents(self) -> dict[int, str]:

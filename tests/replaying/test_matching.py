@@ -338,6 +338,19 @@ def test_tools_that_ran_are_compared_with_the_recording() -> None:
     assert (report.live, report.served, report.not_reached) == (4, 0, 0)
 
 
+def test_a_call_that_failed_before_it_was_sent_is_not_missing() -> None:
+    refused = llm(asks("two"), CallError("RateLimitError", "slow down", 429))
+    matcher = Matcher(
+        capture(llm(asks("one"), CallError("builtins.TypeError", "no such argument")), refused, llm(SAME, "x"))
+    )
+    assert answer(matcher.ask(SAME)) == "x"
+    assert kinds(matcher) == [(DivergenceKind.MISSING_CALL, 2)]
+    matcher.ask(asks("two"))
+    report = matcher.report()
+    assert (report.verdict, report.not_reached) == (ReproVerdict.IDENTICAL, 0)
+    assert report.notes == ("call 1 failed before anything was sent, so nothing came",)
+
+
 def test_recorded_tools_are_missing_only_where_they_have_a_door() -> None:
     matcher = Matcher(capture(tool("t", {}, 1), tool("u", {}, 1), tool("u", {"n": 1}, 1)))
     matcher.tool_door("t")
