@@ -5,12 +5,10 @@ What a convention reads is what was seen when it read the spans and log records 
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 from otel_runlog import conventions
 from otel_runlog.conventions.known_faults import ANY, KNOWN_FAULTS, Effect, KnownFault
@@ -22,9 +20,10 @@ from otel_runlog.model import Span, StepKind
 from otel_runlog.resolve import resolve
 from otel_runlog.tree import node_of
 from tests.corpus import Scenario, all_names, scenario
+from tests.readme_block import print_or_write
 
-README = Path(__file__).parents[1] / "README.md"
-START, END = "<!-- conventions -->", "<!-- /conventions -->"
+BLOCK = "conventions"
+"""The block of the README."""
 COLUMNS = ("usage", "cache", "reasoning", "messages", "tools", "session", "cost")
 SEEN, NEVER, NO_SPAN = "✓", "–", "n/a"  # noqa: RUF001
 LEGEND = (
@@ -128,17 +127,7 @@ def _escaped(text: str) -> str:
 
 def main(arguments: list[str]) -> None:
     """Print the tables, or write them into the README."""
-    parser = argparse.ArgumentParser(prog="python -m tests.readme_table", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the tables into README.md")
-    found = tables()
-    if not parser.parse_args(arguments).write:
-        print(found)
-        return
-    text = README.read_text("utf-8")
-    if START not in text or END not in text:
-        parser.error(f"{README} has no {START} and {END} to write between")
-    before, _, rest = text.partition(START)
-    README.write_text(f"{before}{START}\n{found}\n{END}{rest.partition(END)[2]}", "utf-8")
+    print_or_write(BLOCK, tables, arguments, prog="python -m tests.readme_table", about=__doc__)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""python -m tests.replayable: how much of what each instrumentation records can be replayed, as a table in Markdown.
+"""python -m tests.replayable [--write]: README's table of how much of what each instrumentation records replays.
 
 Counted over the model calls of tests/data/corpus. A request counts as equal where the fingerprint of what the spans
 say is that of what the client sent (tests/data/served).
@@ -6,6 +6,7 @@ say is that of what the client sent (tests/data/served).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 NOT_KEPT = "–"  # noqa: RUF001
 HEAD = ("recorded by", "model calls", "whole", "answer alone", "cut short", "nothing", "equal to the wire")
+BLOCK = "replayable"
+"""The block of the README."""
+BARE = "Content switched off, or never sent, so that nothing replays (`replay` names the setting):"
 ORDER = (Content.FULL, Content.ANSWER, Content.TRUNCATED, Content.NONE)
 LEGEND = (
     "Whole: prompt and answer are there. Equal to the wire: of the prompts that are there, those whose fingerprint is "
@@ -24,10 +28,19 @@ LEGEND = (
 
 
 def table(calls: Mapping[str, Sequence[Call]]) -> str:
-    """The table of the calls of each variant, with what its columns mean; variants without calls are left out."""
+    """The table of the calls of each variant, with what its columns mean.
+
+    Variants that carry nothing of any call are named below it; those without calls are left out.
+    """
     rows = [HEAD, ("---", *["--:"] * (len(HEAD) - 1))]
-    rows += [_row(variant, made) for variant, made in calls.items() if made]
-    return "\n".join([LEGEND, "", *(f"| {' | '.join(cells)} |" for cells in rows)])
+    rows += [_row(variant, made) for variant, made in calls.items() if _carries_any(made)]
+    bare = [f"`{variant}`" for variant, made in calls.items() if made and not _carries_any(made)]
+    lines = [LEGEND, "", *(f"| {' | '.join(cells)} |" for cells in rows)]
+    return "\n".join([*lines, "", f"{BARE} {', '.join(bare)}." if bare else ""]).rstrip()
+
+
+def _carries_any(calls: Sequence[Call]) -> bool:
+    return any(call.told.completeness is not Content.NONE for call in calls)
 
 
 def _row(variant: str, calls: Sequence[Call]) -> tuple[str, ...]:
@@ -40,13 +53,15 @@ def _equal(calls: Sequence[Call]) -> str:
     return f"{sum(c.request_differs is None for c in compared)} of {len(compared)}" if compared else NOT_KEPT
 
 
-def main() -> None:
-    """Print the table of the whole corpus."""
+def whole_table() -> str:
+    """The table of the whole corpus."""
     from tests.corpus import scenarios, variants
     from tests.served import calls_of
 
-    print(table({variant: list(calls_of(variant, scenarios(variant))) for variant in variants()}))
+    return table({variant: list(calls_of(variant, scenarios(variant))) for variant in variants()})
 
 
 if __name__ == "__main__":
-    main()
+    from tests.readme_block import print_or_write
+
+    print_or_write(BLOCK, whole_table, sys.argv[1:], prog="python -m tests.replayable", about=__doc__)

@@ -7,6 +7,7 @@ import itertools
 
 import pytest
 from corpus import scenarios, variants
+from readme_block import written
 from replayable import table
 from served import FOLDER, Call, calls_of
 
@@ -126,3 +127,8 @@ def test_the_table_counts_calls_by_what_is_there_and_by_what_is_equal() -> None:
         "| `haystack` | 11 | 11 | 0 | 0 | 0 | – |",  # noqa: RUF001
         "| `openinference-google-genai` | 18 | 18 | 0 | 0 | 0 | 13 of 17 |",
     ]
+
+
+def test_the_readme_has_the_table() -> None:
+    found = table({variant: calls(variant) for variant in variants()})
+    assert written("replayable") == found, "python -m tests.replayable --write brings it up to date"
