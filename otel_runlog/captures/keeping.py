@@ -67,7 +67,7 @@ class Imported(enum.StrEnum):
 
 
 def load_capture(source: Store, run: str | None = None) -> Capture:
-    """A capture, from its file or from a store.
+    """A capture, from its file or from a store. What still lies in the store's journal is not seen (commands load it).
 
     Args:
         source: a capture's file without `run`; with it, a store.

@@ -22,8 +22,8 @@ from otel_runlog.store.one_statement import require_one_statement
 def sql(query: str, form: Format, db: Path) -> None:
     """Answer one SQL statement over the views; `-` reads it from stdin.
 
-    The views are runs, steps, llm_calls, tool_calls, agents, models, sessions, messages, spans, logs and books. The
-    store is open read-only.
+    The views are runs, steps, llm_calls, tool_calls, agents, models, sessions, messages, spans, logs and books, and of
+    captures captures, llm_io, tool_io and divergences. The store is open read-only.
     """
     statement = require_one_statement(sys.stdin.read() if query == "-" else query)
     with reading(db) as reader:
