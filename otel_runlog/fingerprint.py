@@ -10,10 +10,12 @@ streams; requests word for word were equal in 28 of 36 pairs, with rules c, b an
 a. Maximal runs of one side are one turn, a user's texts joined by a line break: Responses splits an assistant's turn
    into several items, and Anthropic puts tool results into a user's message. An assistant's texts are joined without
    one: chats of google-genai keep a streamed answer as its chunks, and a replay streams it in other ones.
-b. In an assistant's turn text comes first, then the calls in order: openai-v2 writes calls before text.
+b. In an assistant's turn text comes first, then the calls in order: openai-v2 writes calls before text. Between two
+   answers results come first, then what the user says: OpenInference writes that first for Gemini.
 c. A call's id is its number in the conversation, for ids are made anew by every provider and Traceloop writes `fc_1`
    where the result says `call_1`. A result belongs to the call whose id it names, else to the oldest one unanswered
-   (of its tool, where it names one: Gemini sends names and no ids). The results of a turn are in the calls' order.
+   (of its tool, where it names one: Gemini sends names and no ids, of which OTel makes `weather_0`). The results of a
+   turn are in the calls' order.
 d. Arguments are the value that their JSON text says. Results likewise, text blocks being their text: Anthropic's own
    spans write blocks where the wire has a text. (Reading does this: `conventions.turns`.) A result alone in an object
    of one key that says no more (`WRAPPERS`) is that result: Gemini takes objects only, so that pydantic-ai, Google's
@@ -34,16 +36,16 @@ inputs: {"inputs": [...]}.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from operator import is_, itemgetter
+from operator import is_
 from typing import Final
 
 import msgspec
 
 from otel_runlog import apis
+from otel_runlog.canonical_values import differences, normal, written
 from otel_runlog.conventions import turns
 from otel_runlog.conversation import CallPart, Json, LlmRequest, MediaPart, ResultPart, Role, TextPart, Turn
 from otel_runlog.replaying.divergence import Cause
@@ -51,9 +53,6 @@ from otel_runlog.replaying.divergence import Cause
 VERSION: Final = "f1"
 DIGITS: Final = 32
 LANE_DIGITS: Final = 8
-MAX_DEPTH: Final = 100
-"""Values nested deeper count as the JSON text of what is below."""
-MAX_INTEGER: Final = 2**63
 WRAPPERS: Final = frozenset({"result", "output", "return_value", "error"})
 """Keys that clients put a tool's result under where an API takes objects only."""
 CONVERSATIONS: Final = 16
@@ -73,7 +72,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 def fingerprint_of(request: LlmRequest) -> str:
     """The fingerprint of a request: `f1:` and 32 hex digits."""
-    return f"{VERSION}:{_sha256(_written(canonical(request)))[:DIGITS]}"
+    return f"{VERSION}:{_sha256(written(canonical(request)))[:DIGITS]}"
 
 
 class Fingerprints:
@@ -104,22 +103,21 @@ class _Tip:
     def __init__(self, system: str, previous: str | None) -> None:
         self.turns: tuple[Turn, ...] = ()
         head: dict[str, Json] = {"system": system} if previous is None else {"previous": previous, "system": system}
-        self._hash = hashlib.sha256(_written(head)[:-1] + b',"turns":[')
+        self._hash = hashlib.sha256(written(head)[:-1] + b',"turns":[')
         self._numbers = _CallNumbers()
         self._between = b""
-        self._side: Role | None = None
         self._run: list[_Said] = []
 
     def is_before(self, turns: tuple[Turn, ...]) -> bool:
         return len(self.turns) <= len(turns) and all(map(is_, self.turns, turns))
 
     def go_on(self, turns: tuple[Turn, ...]) -> None:
-        for side, part in _said(turns[len(self.turns) :]):
-            if side is not self._side:
+        for said in _said(turns[len(self.turns) :]):
+            if self._run and _is_answer(said) is not _is_answer(self._run[0]):
                 self._hash.update(self._last(self._numbers))
-                self._between = b"," if self._side else b""
-                self._side, self._run = side, []
-            self._run.append(part)
+                self._between = b","
+                self._run = []
+            self._run.append(said)
         self.turns = turns
 
     def digest(self) -> str:
@@ -128,7 +126,8 @@ class _Tip:
         return whole.hexdigest()
 
     def _last(self, numbers: _CallNumbers) -> bytes:
-        return self._between + _written(_turn(self._side, self._run, numbers)) if self._side else b""
+        turns = b",".join(map(written, _side_turns(self._run, numbers)))
+        return self._between + turns if turns else b""
 
 
 def request_fingerprint(request: LlmRequest | Mapping[str, Json] | Sequence[Json]) -> str:
@@ -162,36 +161,29 @@ def _previous(request: LlmRequest) -> str | None:
     return request.previous or (UNKNOWN_PREVIOUS if request.previous_response_id else None)
 
 
-def _written(value: Json) -> bytes:
-    """A canonical value as JSON: keys sorted, no spaces, UTF-8, a lone surrogate as its escape."""
-    try:
-        return msgspec.json.encode(value, order="deterministic")
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_escaped(value), order="deterministic")
-
-
-def _escaped(value: Json) -> Json:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {k.encode("utf-8", "backslashreplace").decode(): _escaped(v) for k, v in value.items()}
-    return [_escaped(v) for v in value] if isinstance(value, list) else value
-
-
 def _sha256(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
 def _turns(given: Sequence[Turn]) -> Iterator[Json]:
     numbers = _CallNumbers()
-    for role, parts in _runs(given):
-        yield _turn(role, parts, numbers)
+    for _, run in groupby(_said(given), _is_answer):
+        yield from _side_turns(run, numbers)
 
 
-def _turn(role: Role, parts: list[_Said], numbers: _CallNumbers) -> Json:
-    if role is Role.TOOL:
-        results = [(numbers.of_result(p), _result(p.value)) for p in parts if isinstance(p, ResultPart)]
-        return {"tool": [[n, value] for n, value in sorted(results, key=_call_number)]}
+def _side_turns(run: Iterable[_Said], numbers: _CallNumbers) -> Iterator[Json]:
+    """What is said before another speaks: a model's answer, or the results of tools and then what a user says."""
+    sides: dict[Role, list[_Part]] = {}
+    for side, part in run:
+        sides.setdefault(side, []).append(part)
+    if results := sides.pop(Role.TOOL, None):
+        found = [(numbers.of_result(p), _result(p.value)) for p in results if isinstance(p, ResultPart)]
+        yield {"tool": [[n, value] for n, value in sorted(found, key=_call_number)]}
+    for side, parts in sides.items():
+        yield _turn(side, parts, numbers)
+
+
+def _turn(role: Role, parts: list[_Part], numbers: _CallNumbers) -> Json:
     between = "" if role is Role.ASSISTANT else "\n"
     turn: dict[str, Json] = {role.value: between.join([p.text for p in parts if isinstance(p, TextPart)])}
     if calls := [numbers.of_call(p) for p in parts if isinstance(p, CallPart)]:
@@ -205,24 +197,24 @@ def _call_number(result: tuple[int | None, Json]) -> int:
     return -1 if result[0] is None else result[0]
 
 
-_Said = TextPart | CallPart | ResultPart | MediaPart
+_Part = TextPart | CallPart | ResultPart | MediaPart
 _SAID = (TextPart, CallPart, ResultPart, MediaPart)
+_Said = tuple[Role, _Part]
 
 
-def _runs(given: Sequence[Turn]) -> Iterator[tuple[Role, list[_Said]]]:
-    """The sides of the conversation in order, each with all that it says before another speaks; no instructions."""
-    for side, run in groupby(_said(given), itemgetter(0)):
-        yield side, [part for _, part in run]
+def _is_answer(said: _Said) -> bool:
+    return said[0] is Role.ASSISTANT
 
 
-def _said(given: Iterable[Turn]) -> Iterator[tuple[Role, _Said]]:
+def _said(given: Iterable[Turn]) -> Iterator[_Said]:
+    """All that was said, in order, with who said it; no instructions and no thoughts."""
     for turn in given:
         for part in turn.parts if turn.role is not Role.SYSTEM else ():
             if isinstance(part, _SAID):
                 yield _side(part, turn.role), part
 
 
-def _side(part: _Said, role: Role) -> Role:
+def _side(part: _Part, role: Role) -> Role:
     """Results are a tool's and calls a model's, whoever's turn they came in."""
     if isinstance(part, ResultPart):
         return Role.TOOL
@@ -251,13 +243,13 @@ class _CallNumbers:
         if call.id:
             self._by_id[call.id] = number
         self._waiting[number] = call.name
-        return [number, call.name, _value(call.arguments)]
+        return [number, call.name, normal(call.arguments)]
 
     def of_result(self, result: ResultPart) -> int | None:
         """The number of the call that is answered; None where no call is left that it could answer."""
         number = self._by_id.get(result.id) if result.id else None
-        if number is None and result.name:
-            number = next((n for n, name in self._waiting.items() if name == result.name), None)
+        if number is None and (of := result.name or (result.id or "").rpartition("_")[0]):
+            number = next((n for n, name in self._waiting.items() if name == of), None)
         if number is None:
             number = next(iter(self._waiting), None)
         if number is not None:
@@ -269,37 +261,7 @@ def _result(value: Json) -> Json:
     """A tool's result, out of the object that a client put around it because Gemini takes nothing else."""
     while isinstance(value, dict) and len(value) == 1 and not WRAPPERS.isdisjoint(value):
         value = turns.result_of(next(iter(value.values())))
-    return "" if value is None else _value(value)
-
-
-def _value(value: Json, depth: int = 0) -> Json:
-    """A value of arguments or a result with its numbers by value. It sees every value there is, so it tells by type."""
-    if isinstance(value, dict):
-        if depth >= MAX_DEPTH:
-            return turns.text_of(value)
-        return {k: v if type(v) in _AS_IT_IS else _value(v, depth + 1) for k, v in value.items()}
-    if isinstance(value, list):
-        if depth >= MAX_DEPTH:
-            return turns.text_of(value)
-        return [v if type(v) in _AS_IT_IS else _value(v, depth + 1) for v in value]
-    return value if type(value) in _AS_IT_IS else _number(value)  # type: ignore[arg-type]
-
-
-_AS_IT_IS = frozenset({str, bool, type(None)})
-
-
-def _number(value: float) -> Json:
-    """A number as an integer of 64 bits where it is one, else as a float, else as text: one form for each value."""
-    if isinstance(value, float):
-        if value.is_integer():
-            return int(value) if abs(value) < MAX_INTEGER else value
-        return value if math.isfinite(value) else str(value)
-    if abs(value) < MAX_INTEGER:
-        return value
-    try:
-        return near if (near := float(value)) == value else str(value)
-    except (OverflowError, ValueError):  # ValueError: more digits than str() writes
-        return hex(value)
+    return "" if value is None else normal(value)
 
 
 def shared_turns(a: LlmRequest, b: LlmRequest) -> int:
@@ -318,73 +280,11 @@ def first_difference(recorded: LlmRequest, got: LlmRequest) -> Difference | None
     assert isinstance(old, dict)
     assert isinstance(new, dict)
     for key in ("system", "previous", "inputs", "turns"):
-        found = next(_differences(key, old.get(key), new.get(key)), None)
+        found = next(differences(key, old.get(key), new.get(key)), None)
         if found is not None:
             path, one, other = found
             return Difference(path, one, other, _cause(path))
     return None
-
-
-def _differences(path: str, old: Json, new: Json) -> Iterator[tuple[str, Json, Json]]:
-    """The places where two values differ, in order, each as deep as both sides reach."""
-    if _written(old) == _written(new):
-        return
-    if isinstance(old, dict) and isinstance(new, dict) and old.keys() & new.keys():
-        for key in dict.fromkeys((*old, *new)):
-            yield from _differences(f"{path}.{key}", old.get(key), new.get(key))
-    elif isinstance(old, list) and isinstance(new, list) and old and new:
-        for i in range(max(len(old), len(new))):
-            inner = _turn_differences if path == "turns" else _differences
-            yield from inner(f"{path}[{i}]", _at(old, i), _at(new, i))
-    else:
-        yield path, old, new
-
-
-def _turn_differences(path: str, old: Json, new: Json) -> Iterator[tuple[str, Json, Json]]:
-    """`turns[2].tool[0]`, `turns[1].user`, `turns[3].assistant.calls[0].args.city`."""
-    if _written(old) == _written(new):
-        return
-    sides = [next(iter(turn)) if isinstance(turn, dict) else None for turn in (old, new)]
-    one, other = (turn if isinstance(turn, dict) else {} for turn in (old, new))
-    if sides[0] != sides[1] or sides[0] is None:
-        side = sides[1] or sides[0]
-        yield f"{path}.{side}", one or None, other or None
-        return
-    if sides[0] == "tool":
-        yield from _result_differences(f"{path}.tool", one["tool"], other["tool"])
-        return
-    yield from _differences(f"{path}.{sides[0]}", one[sides[0]], other[sides[0]])
-    calls = [t.get("calls") or [] for t in (one, other)]
-    yield from _call_differences(f"{path}.{sides[0]}.calls", calls[0], calls[1])
-    yield from _differences(f"{path}.{sides[0]}.media", one.get("media"), other.get("media"))
-
-
-def _result_differences(path: str, old: Json, new: Json) -> Iterator[tuple[str, Json, Json]]:
-    for i, (one, other) in enumerate(_pairs(old, new)):
-        if one is None or other is None or one[0] != other[0]:
-            yield f"{path}[{i}]", one and one[1], other and other[1]
-        else:
-            yield from _differences(f"{path}[{i}]", one[1], other[1])
-
-
-def _call_differences(path: str, old: Json, new: Json) -> Iterator[tuple[str, Json, Json]]:
-    for i, (one, other) in enumerate(_pairs(old, new)):
-        if one is None or other is None:
-            yield f"{path}[{i}]", one and one[1:], other and other[1:]
-        elif one[1] != other[1]:
-            yield f"{path}[{i}].name", one[1], other[1]
-        else:
-            yield from _differences(f"{path}[{i}].args", one[2], other[2])
-
-
-def _pairs(old: Json, new: Json) -> list[tuple[list[Json] | None, list[Json] | None]]:
-    assert isinstance(old, list)
-    assert isinstance(new, list)
-    return [(_at(old, i), _at(new, i)) for i in range(max(len(old), len(new)))]  # type: ignore[misc]
-
-
-def _at(values: list[Json], i: int) -> Json:
-    return values[i] if i < len(values) else None
 
 
 _CAUSES = {"system": Cause.PROMPT, "user": Cause.INPUT, "inputs": Cause.INPUT, "tool": Cause.TOOL_RESULT}

@@ -73,6 +73,21 @@ def test_results_belong_to_the_call_they_name_else_to_the_oldest_unanswered() ->
     assert fingerprint_of(crossed) != fingerprint_of(by_id)
 
 
+def test_an_id_made_of_a_tools_name_names_the_tool() -> None:
+    calls = said("assistant", CallPart("f", {}, "f_3"), CallPart("get_g", {}, "get_g_4"))
+    made = asked(calls, said("tool", ResultPart(2, "get_g_0"), ResultPart(1, "f_1")))
+    assert fingerprint_of(made) == fingerprint_of(
+        asked(calls, said("tool", ResultPart(1, "f_3"), ResultPart(2, "get_g_4")))
+    )
+
+
+def test_results_come_before_what_the_user_says_with_them() -> None:
+    call, result = said("assistant", CallPart("f", {}, "c")), said("tool", ResultPart(1, "c"))
+    before, after = asked(call, said("user", "go on"), result), asked(call, result, said("user", "go on"))
+    assert fingerprint_of(before) == fingerprint_of(after)
+    assert canonical(before) == canonical(after)
+
+
 def test_thoughts_models_and_parameters_play_no_part_and_pictures_do() -> None:
     thought = said("assistant", ThinkingPart("hm", "sig"), "Yes.")
     plain = LlmRequest(turns=(said("user", "?"), said("assistant", "Yes.")), model="m", params={"temperature": 1})

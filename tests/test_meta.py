@@ -33,6 +33,8 @@ PURE = (
         "llm_io",
         "conventions",
         "conversation",
+        "canonical_values",
+        "fingerprint",
         "capture",
         "captures.building",
         "captures._calls",
@@ -53,7 +55,7 @@ LAYERS = (
     {"span", "conventions", "pricing"},
     {"apis"},
     {"tree", "parts", "resolve", "log_content", "log_calls", "logs", "drops", "scores", "duplicates"}
-    | {"partition", "counting", "steps", "agents", "llm_io", "runs", "fingerprint"},
+    | {"partition", "counting", "steps", "agents", "llm_io", "runs", "fingerprint", "canonical_values"},
     {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy", "span_weight"},
     {"captures.building", "captures._calls", "captures._tools", "captures._told", "captures._given"},
     {"replaying.matching", "replaying.llm_matching", "replaying.tool_matching", "replaying.outcomes"}
