@@ -17,7 +17,8 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_short_run_prints_one_table_and_writes_the_same_facts(tmp_path: Path) -> None:
-    done = bench("--short", "--json", str(tmp_path / "facts.json"))
+    # All of them are what `.ci/run` measures in short.
+    done = bench("on_end", "replay", "--short", "--json", str(tmp_path / "facts.json"))
     assert done.returncode == 0, done.stderr
     facts = json.loads((tmp_path / "facts.json").read_bytes())
     table = done.stdout.split("\n\n")[1].splitlines()
@@ -41,4 +42,4 @@ def test_a_short_run_prints_one_table_and_writes_the_same_facts(tmp_path: Path) 
 def test_a_section_that_there_is_not_is_refused_by_name() -> None:
     done = bench("on_end", "lunch")
     assert done.returncode == 2
-    assert "there is no section lunch; there are on_end, ingest, history, queries" in done.stderr
+    assert "there is no section lunch; there are on_end, ingest, history, queries, replay, server" in done.stderr

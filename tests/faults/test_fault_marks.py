@@ -7,7 +7,7 @@ from .registry import FAULTS, REQUIRED, SCENARIOS
 
 
 def test_every_required_fault_is_carried_by_a_test() -> None:
-    """The scenarios are tests too: test_faults_short runs each of them under its numbers."""
+    """The scenarios are tests too: `.ci/run` runs each of them under its numbers."""
     carried = {*marked_tests(), *(n for s in SCENARIOS for n in s.faults)}
     missing = {n: FAULTS[n] for n in sorted(REQUIRED - carried)}
     assert missing == {}
