@@ -13,25 +13,28 @@ from otel_runlog.conversation import Json
 
 MAX_DEPTH: Final = 100
 """Values nested deeper count as the JSON text of what is below."""
-MAX_INTEGER: Final = 2**63
+MAX_DIGITS_BITS: Final = 14_000
+"""Integers with more bits have more digits than Python writes (4300); they are written in hex."""
 Place: TypeAlias = tuple[str, Json, Json]
 """A path, and the values there of two requests."""
 
 
 def written(value: Json) -> bytes:
-    """A canonical value as JSON: keys sorted, no spaces, UTF-8, a lone surrogate as its escape."""
+    """A canonical value as JSON: keys sorted, no spaces, UTF-8; a lone surrogate is its escape."""
     try:
         return msgspec.json.encode(value, order="deterministic")
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_escaped(value), order="deterministic")
+    except ValueError:  # of which a lone surrogate's UnicodeEncodeError is one
+        return msgspec.json.encode(_writable(value), order="deterministic")
 
 
-def _escaped(value: Json) -> Json:
+def _writable(value: Json) -> Json:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {k.encode("utf-8", "backslashreplace").decode(): _escaped(v) for k, v in value.items()}
-    return [_escaped(v) for v in value] if isinstance(value, list) else value
+        return {k.encode("utf-8", "backslashreplace").decode(): _writable(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_writable(v) for v in value]
+    return hex(value) if isinstance(value, int) and value.bit_length() > MAX_DIGITS_BITS else value
 
 
 def normal(value: Json, depth: int = 0) -> Json:
@@ -44,24 +47,17 @@ def normal(value: Json, depth: int = 0) -> Json:
         if depth >= MAX_DEPTH:
             return text_of(value)
         return [v if type(v) in _AS_IT_IS else normal(v, depth + 1) for v in value]
-    return value if type(value) in _AS_IT_IS else _number(value)  # type: ignore[arg-type]
+    return _number(value) if isinstance(value, float) else value
 
 
-_AS_IT_IS = frozenset({str, bool, type(None)})
+_AS_IT_IS = frozenset({str, bool, int, type(None)})
 
 
 def _number(value: float) -> Json:
-    """A number as an integer of 64 bits where it is one, else as a float, else as text: one form for each value."""
-    if isinstance(value, float):
-        if value.is_integer():
-            return int(value) if abs(value) < MAX_INTEGER else value
-        return value if math.isfinite(value) else str(value)
-    if abs(value) < MAX_INTEGER:
-        return value
-    try:
-        return near if (near := float(value)) == value else str(value)
-    except (OverflowError, ValueError):  # ValueError: more digits than str() writes
-        return hex(value)
+    """A float as the integer that it is, or as itself; NaN and infinities as their names."""
+    if value.is_integer():
+        return int(value)
+    return value if math.isfinite(value) else str(value)
 
 
 def differences(path: str, old: Json, new: Json) -> Iterator[Place]:
