@@ -68,8 +68,9 @@ def find_duplicates(nodes: Iterable[Node]) -> Duplicates:
     nodes = list(nodes)
     steps = sorted((n for n in nodes if n.reading), key=IN_ORDER)
     calls = [n for n in steps if n.kind in MODEL_KINDS]
-    found = _peers(calls)
-    _nested(calls, nearest_above(nodes, lambda n: n.kind in MODELS_AND_OWN_WORK), found)
+    above = nearest_above(nodes, lambda n: n.kind in MODELS_AND_OWN_WORK)
+    found = _peers(calls, above)
+    _nested(calls, above, found)
     _tools([n for n in steps if n.kind is StepKind.TOOL], nearest_above(nodes, lambda n: n.reading is not None), found)
     return Duplicates(steps, found)
 
@@ -94,15 +95,21 @@ def _reading(node: Node) -> Reading:
     return node.reading
 
 
-def _peers(calls: list[Node]) -> Found:
+def _peers(calls: list[Node], above: dict[int, Node]) -> Found:
     """Views beside each other: same response id, or the same numbers in the same time, from different scopes.
 
-    Of one call each scope has one view: two alike calls at the same time are not taken for one.
+    Of one call each scope has one view: two alike calls at the same time are not taken for one. A view inside another
+    has that one's scope too: calls that fail in 1 ms, one after the other, overlap within the tolerance.
     """
     found: Found = {}
     if len({n.scope for n in calls}) <= 1:
         return found
     scopes: dict[int, frozenset[str]] = {id(n): frozenset((n.scope,)) for n in calls}
+    for node in calls:
+        outer = above.get(id(node))
+        if outer is not None and outer.kind is node.kind and outer.scope != node.scope:
+            scopes[id(node)] |= {outer.scope}
+            scopes[id(outer)] |= {node.scope}
     for alike in _buckets(calls):
         everywhere = frozenset(n.scope for n in alike)
         for i, node in enumerate(alike):

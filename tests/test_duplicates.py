@@ -64,6 +64,16 @@ def test_two_alike_calls_at_once_that_two_scopes_see_are_two() -> None:
     assert len(counted(*t.spans)) == 2
 
 
+def test_calls_that_fail_in_no_time_one_after_the_other_stay_calls_of_their_own() -> None:
+    """Each is seen by a client and by the instrumentation around it; all of them overlap within the tolerance."""
+    t = TraceBuilder()
+    nothing = {"input_tokens": None, "output_tokens": None, "failed": True}
+    for i in range(4):
+        wrapper = call(t, f"wrapper{i}", parent="aa", start_ms=i, scope="s1", duration_ms=0.9, **nothing)
+        call(t, f"client{i}", parent=wrapper, start_ms=i + 0.1, scope="s2", duration_ms=0.7, **nothing)
+    assert len(counted(*t.spans)) == 4
+
+
 def test_the_view_that_knows_more_counts() -> None:
     t = TraceBuilder()
     call(t, "blind", start_ms=1, scope="s1", parent="aa")
