@@ -76,6 +76,7 @@ class LlmMatching:
         self._unseen_params: set[str] = set()
         self._in_order: set[int] = set()
         self._in_part: set[int] = set()
+        self._unlinked: set[int] = set()
         self._lacking: set[int] = set()
         self.drift: list[StepDivergence] = []
         self._ambiguous: dict[str, None] = {}
@@ -87,14 +88,27 @@ class LlmMatching:
     def ask(self, request: LlmRequest) -> Served | Missed:
         """Find the recorded call of a request."""
         self._asked = True
-        asked = self._linked(self._normaliser.asked(request))
+        given = self._normaliser.asked(request)
+        asked = self._linked(given)
         key, lane = key_or_none(asked), lane_of(asked)
         if self._key == "order":
             return self._ask_in_order(asked, key, lane)
         number = self._ledger.take(key)
         if number is None:
             number = self._take_in_part(asked, key)
+        if number is None:
+            number = self._take_unlinked(given, key)
         return self._missed(asked, key, lane) if number is None else self._found(asked, lane, number)
+
+    def _take_unlinked(self, given: LlmRequest, key: str | None) -> int | None:
+        """The next call that a request can be where the recording never says what a call went on from (Traceloop)."""
+        known = given.previous_response_id in self._keys_of_ids
+        if not known or self._recording.has_links or self._ledger.numbers(key):
+            return None
+        number = self._ledger.take(key_or_none(msgspec.structs.replace(given, previous_response_id=None)))
+        if number is not None:
+            self._unlinked.add(number)
+        return number
 
     def _take_in_part(self, asked: LlmRequest, key: str | None) -> int | None:
         """The next call that a request can be of those that were recorded in part."""
@@ -323,6 +337,9 @@ class LlmMatching:
         if self._in_part:
             which = calls_named(self._recording.calls[number].call_index for number in self._in_part)
             lines.append(f"requests of {which}: recorded in part, compared as far as they go")
+        if self._unlinked:
+            which = calls_named(self._recording.calls[number].call_index for number in self._unlinked)
+            lines.append(f"the answers that {which} went on from: not recorded")
         if self._lacking:
             which = calls_named(self._recording.calls[number].call_index for number in self._lacking)
             lines.append(f"answers of {which}: not recorded")

@@ -49,6 +49,11 @@ class Recording:
         return {number: call.request for number, call in cut if call.request is not None}
 
     @cached_property
+    def has_links(self) -> bool:
+        """Whether some call says which answer, remembered by the provider, it went on from."""
+        return any(call.request.previous_response_id for call in self.calls if call.request is not None)
+
+    @cached_property
     def unsent(self) -> frozenset[int]:
         """Calls that failed in the client before anything was sent: a replay sees as little of them."""
         failed = ((number, call.error) for number, call in enumerate(self.calls) if call.answer is None)

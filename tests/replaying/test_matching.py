@@ -132,6 +132,30 @@ def test_an_answer_that_the_provider_remembers_is_known_by_the_id_that_was_serve
     assert unknown.divergence.kind is DivergenceKind.EXTRA_CALL
 
 
+def test_where_no_call_was_recorded_with_what_it_went_on_from_it_is_not_compared() -> None:
+    """Traceloop's and OpenTelemetry's spans do not say the previous response."""
+    texts = ("one", "two", "three")
+    matcher = Matcher(capture(*(llm(asks(text), says(text, id=f"resp_{text}")) for text in texts)))
+    before = None
+    for text in texts:
+        served = matcher.ask(msgspec.structs.replace(asks(text), previous_response_id=before))
+        assert answer(served) == text
+        before = served.response_id
+    report = matcher.report()
+    assert (report.verdict, report.divergences) == (ReproVerdict.IDENTICAL, ())
+    assert report.not_compared == ("the answers that calls 2-3 went on from: not recorded",)
+
+
+def test_what_a_call_goes_on_from_is_compared_where_the_recording_has_it() -> None:
+    first, other = asks("one"), asks("other")
+    second = msgspec.structs.replace(asks("two"), previous_response_id="resp_1")
+    run = capture(llm(first, says("1", id="resp_1")), llm(other, says("2", id="resp_2")), llm(second, "3"))
+    matcher = Matcher(run)
+    matcher.ask(first), matcher.ask(other)
+    alone = msgspec.structs.replace(asks("other"), previous_response_id="resp_1")
+    assert missed(matcher.ask(alone)).divergence.kind is DivergenceKind.REQUEST_CHANGED
+
+
 # -- what is not found ---
 
 
