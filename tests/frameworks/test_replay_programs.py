@@ -1,7 +1,11 @@
-"""Programs of six frameworks are recorded, and replay unmodified: no provider is there any more, and no key."""
+"""Programs of six frameworks are recorded, and replay unmodified: no provider is there any more, and no key.
+
+What asks another server than the replay would go through the proxy that these environments name, and is counted there.
+"""
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -53,6 +57,36 @@ def _addresses(provider):
     return keys | urls
 
 
+class Proxy:
+    """A proxy that answers nobody, and counts who came."""
+
+    def __init__(self):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.setblocking(False)
+
+    @property
+    def environment(self):
+        url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        return dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), url)
+
+    def was_asked(self):
+        try:
+            self._listener.accept()[0].close()
+        except BlockingIOError:
+            return False
+        return True
+
+    def close(self):
+        self._listener.close()
+
+
+@pytest.fixture
+def proxy():
+    one = Proxy()
+    yield one
+    one.close()
+
+
 def replay(db, command, **environment):
     """The command of CONTRACT, in an environment without keys and addresses."""
     start = [sys.executable, "-m", "otel_runlog", "replay", "last", "--db", str(db), "--json", "--"]
@@ -74,18 +108,19 @@ def program(request):
 
 
 @pytest.mark.parametrize(("recorded_as", "replayed_as"), [("whole", "stream"), ("stream", "whole")])
-def test_a_python_program_replays_unmodified(program, tmp_path, recorded_as, replayed_as):
+def test_a_python_program_replays_unmodified(program, tmp_path, proxy, recorded_as, replayed_as):
     db = tmp_path / "runs.duckdb"
     own = CONTENT | {"OTEL_RUNLOG_DB": str(db)}
     with ScriptedProvider(SCRIPT) as provider:
         recorded = run([*program, recorded_as], **own, **_addresses(provider))
     assert (recorded.stdout, len(provider.served)) == ("It is 84.\n", 3), recorded.stderr
 
-    replayed = replay(db, [*program, replayed_as], **own)
+    replayed = replay(db, [*program, replayed_as], **own, **proxy.environment)
 
     assert replayed.returncode == 0, replayed.stderr
     assert replayed.stdout.splitlines()[0] == "It is 84."
     assert '"verdict":"identical"' in replayed.stdout.replace(" ", "").splitlines()[-1]
+    assert not proxy.was_asked()
     replay_run, original = kept(db)
     assert (replay_run.replay_of, original.replay_of) == (original.run_id, None)
     assert (replay_run.llm_calls, replay_run.cost_estimate.usd) == (3, 0)
