@@ -7,6 +7,7 @@ say is that of what the client sent (tests/data/served).
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ HEAD = ("recorded by", "model calls", "whole", "answer alone", "cut short", "not
 BLOCK = "replayable"
 """The block of the README."""
 BARE = "Content switched off, or never sent, so that nothing replays (`replay` names the setting):"
+WIDTH = 120
 ORDER = (Content.FULL, Content.ANSWER, Content.TRUNCATED, Content.NONE)
 LEGEND = (
     "Whole: prompt and answer are there. Equal to the wire: of the prompts that are there, those whose fingerprint is "
@@ -35,8 +37,12 @@ def table(calls: Mapping[str, Sequence[Call]]) -> str:
     rows = [HEAD, ("---", *["--:"] * (len(HEAD) - 1))]
     rows += [_row(variant, made) for variant, made in calls.items() if _carries_any(made)]
     bare = [f"`{variant}`" for variant, made in calls.items() if made and not _carries_any(made)]
-    lines = [LEGEND, "", *(f"| {' | '.join(cells)} |" for cells in rows)]
-    return "\n".join([*lines, "", f"{BARE} {', '.join(bare)}." if bare else ""]).rstrip()
+    lines = [_filled(LEGEND), "", *(f"| {' | '.join(cells)} |" for cells in rows)]
+    return "\n".join([*lines, "", _filled(f"{BARE} {', '.join(bare)}.") if bare else ""]).rstrip()
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _carries_any(calls: Sequence[Call]) -> bool:

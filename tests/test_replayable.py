@@ -121,7 +121,7 @@ def _with_answer(call: Call) -> list[dict[str, object]]:
 
 def test_the_table_counts_calls_by_what_is_there_and_by_what_is_equal() -> None:
     names = ("agent-framework", "anthropic-sdk-native@content", "haystack", "openinference-google-genai")
-    assert table({name: calls(name) for name in names}).splitlines()[4:] == [
+    assert [line for line in table({name: calls(name) for name in names}).splitlines() if line.startswith("| `")] == [
         "| `agent-framework` | 32 | 32 | 0 | 0 | 0 | 32 of 32 |",
         "| `anthropic-sdk-native@content` | 3 | 2 | 0 | 1 | 0 | 3 of 3 |",
         "| `haystack` | 11 | 11 | 0 | 0 | 0 | – |",  # noqa: RUF001
