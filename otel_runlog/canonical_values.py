@@ -42,11 +42,16 @@ def normal(value: Json, depth: int = 0) -> Json:
     if isinstance(value, dict):
         if depth >= MAX_DEPTH:
             return text_of(value)
-        return {k: v if type(v) in _AS_IT_IS else normal(v, depth + 1) for k, v in value.items()}
+        return {
+            k: v if type(v) in _AS_IT_IS else _number(v) if isinstance(v, float) else normal(v, depth + 1)
+            for k, v in value.items()
+        }
     if isinstance(value, list):
         if depth >= MAX_DEPTH:
             return text_of(value)
-        return [v if type(v) in _AS_IT_IS else normal(v, depth + 1) for v in value]
+        return [
+            v if type(v) in _AS_IT_IS else _number(v) if isinstance(v, float) else normal(v, depth + 1) for v in value
+        ]
     return _number(value) if isinstance(value, float) else value
 
 
