@@ -10,6 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from otel_runlog.conventions._content import MARKERS
 from otel_runlog.conversation import Json, MediaPart
 
 TEXT_TYPES = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal"})
@@ -123,15 +124,22 @@ def _inside(value: Json) -> Iterable[Json]:
 
 
 def media_of(part: dict[str, Json]) -> MediaPart | None:
-    """The picture, sound or file in a part of any API; None where neither bytes nor an address are in it."""
+    """The picture, sound or file in a part of any API; None where neither bytes nor an address are in it.
+
+    One that an emitter hid is there, and nothing is known of it.
+    """
     objects = list(_objects(part, 0))
     mime = _first(objects, MIME_KEYS)
     for key in DATA_KEYS:
         if data := _first(objects, (key,)):
+            if data in MARKERS:
+                return MediaPart(mime)
             return MediaPart(mime, digest_of(data)) if not data.startswith(DATA_URL) else _of_data_url(data, mime)
     uri = _first(objects, URI_KEYS)
     if uri is None:
         return None
+    if uri in MARKERS:  # OpenInference leaves out pictures of more than 32,000 letters of base64
+        return MediaPart(mime)
     return _of_data_url(uri, mime) if uri.startswith(DATA_URL) else MediaPart(mime, uri=uri)
 
 

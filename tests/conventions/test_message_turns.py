@@ -328,6 +328,13 @@ def test_a_picture_that_an_emitter_left_out_is_one_of_which_nothing_is_known() -
     assert turn.parts == (MediaPart(), TextPart("see"))
 
 
+def test_a_picture_that_was_too_large_for_an_emitter_is_one_of_which_nothing_is_known() -> None:
+    """OpenInference writes so in place of more than 32,000 letters (OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH)."""
+    hidden = {"type": "image_url", "image_url": {"url": "__REDACTED__"}}
+    [turn] = turn_of({"role": "user", "content": [{"type": "text", "text": "see"}, hidden]})
+    assert turn.parts == (TextPart("see"), MediaPart())
+
+
 def step(kind: StepKind = StepKind.LLM, **more: Any) -> Step:
     return Step("t", "s", kind, request_model="m", **more)
 

@@ -19,6 +19,7 @@ from otel_runlog.conversation import (
     LlmRequest,
     MediaPart,
     Role,
+    TextPart,
     ThinkingPart,
     ToolDefinition,
     Turn,
@@ -312,6 +313,17 @@ def test_what_was_compared_in_part_is_incomplete() -> None:
     matcher = Matcher(capture(in_part(asks("x" * 40), "1")))
     matcher.ask(asks("x" * 50))
     assert matcher.report().verdict is ReproVerdict.INCOMPLETE
+
+
+def shown(*digests: str | None) -> LlmRequest:
+    return LlmRequest(turns=(Turn(Role.USER, (TextPart("see"), *(MediaPart(sha256=digest) for digest in digests))),))
+
+
+def test_a_picture_that_was_not_recorded_can_be_any_picture() -> None:
+    run = capture(in_part(shown(None, "aa"), "a dog"))
+    assert answer(Matcher(run).ask(shown("bb", "aa"))) == "a dog"
+    assert isinstance(Matcher(run).ask(shown("bb")), Missed)
+    assert isinstance(Matcher(run).ask(shown("bb", "cc")), Missed)
 
 
 # -- tools ---
