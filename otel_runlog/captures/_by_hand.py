@@ -6,6 +6,7 @@ import hashlib
 import threading
 import uuid
 from collections.abc import Callable
+from enum import Enum
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,12 +14,14 @@ from opentelemetry import baggage, trace
 
 from otel_runlog.captures._given import AnswerLike, ErrorLike, RequestLike, answer_of, changed, error_of, json_of
 from otel_runlog.captures._given import request_of as request_given
+from otel_runlog.captures._names import check_id
 from otel_runlog.captures._told import ToldLlm, ToldTool
 from otel_runlog.captures._waiting import Item
 from otel_runlog.conventions.turns import arguments_of, result_of
 from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest
 from otel_runlog.model import Attributes, AttrValue, Resource, Scope, Span, Usage
 from otel_runlog.redaction import TOLD_AS
+from otel_runlog.span import plain_attributes, plain_text
 from otel_runlog.span_weight import SPAN_BYTES
 from otel_runlog.tree import REMOTE_KNOWN, RUN_ID
 
@@ -73,8 +76,11 @@ class ByHand:
     def place(self, run_id: str | None) -> Place:
         """Where a call that is made now belongs: to the run named, the current one, the current trace, or the sink's.
 
-        A call that another run is named for is no part of what goes on here.
+        A call that another run is named for is no part of what goes on here. Raises CaptureError where no run can have
+        such a name, for a capture of it could never be written.
         """
+        run_id = _text(run_id) or None
+        check_id("run_id", run_id)
         current = trace.get_current_span().get_span_context()
         told = baggage.get_baggage(RUN_ID)
         around = told if isinstance(told, str) and told else None
@@ -97,13 +103,13 @@ class ByHand:
         """A model call. Raises RequestError where a body is none of a known API."""
         asked, said = request_given(request), answer_of(answer)
         if model is not None and asked.model is None:
-            asked = msgspec.structs.replace(asked, model=model)
+            asked = msgspec.structs.replace(asked, model=_text(model))
         failed = error_of(error)
         if isinstance(said, CallError):
             said, failed = None, failed or said
         told = changed(ToldLlm(asked, said, failed), self._change)
         attributes = _llm_attributes(told.request or LlmRequest(), told.answer or LlmAnswer())
-        attributes["gen_ai.provider.name"] = provider
+        attributes["gen_ai.provider.name"] = None if provider is None else _text(provider)
         return self._item(place, attributes, told, duration_ms)
 
     def tool(
@@ -125,8 +131,8 @@ class ByHand:
         told = changed(said, self._change)
         attributes: Attributes = {
             "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": self._change(name),
-            "gen_ai.tool.call.id": call_id,
+            "gen_ai.tool.name": self._change(_text(name)),
+            "gen_ai.tool.call.id": None if call_id is None else _text(call_id),
         }
         return self._item(place, attributes, told, duration_ms)
 
@@ -140,11 +146,11 @@ class ByHand:
             parent_span_id=place.parent_span_id,
             name=str(attributes["gen_ai.operation.name"]),
             kind=_CLIENT if isinstance(told, ToldLlm) else _INTERNAL,
-            started_ns=now_ns - max(int(duration_ms * _NS_PER_MS), 0),
+            started_ns=now_ns - min(max(int(duration_ms * _NS_PER_MS), 0), now_ns),
             ended_ns=now_ns,
             status_code=_ERROR if error else 0,
             status_message=(error.message or "") if error else "",
-            attributes={key: value for key, value in said.items() if value is not None},
+            attributes=plain_attributes({key: value for key, value in said.items() if value is not None}, []),
             scope=SCOPE,
             resource=self._resource,
             flags=REMOTE_KNOWN,
@@ -157,6 +163,11 @@ class ByHand:
             self._spans += 1
             self._last_ns = max(self._now_ns(), self._last_ns + 1)
             return f"{self._run_id[:8]}{self._spans:08x}", self._last_ns
+
+
+def _text(name: object) -> str:
+    """A name as plain text, whatever stands for it: a subclass of str, a word of an enumeration, a UUID."""
+    return plain_text(name.value if isinstance(name, Enum) else name, [])
 
 
 def _llm_attributes(request: LlmRequest, answer: LlmAnswer) -> dict[str, AttrValue]:

@@ -79,7 +79,7 @@ def changed(value: _T, change: Change) -> _T:
 
 def _changed(value: object, change: Change) -> object:
     if isinstance(value, str):
-        return value if isinstance(value, Enum) else change(value)
+        return value if isinstance(value, Enum) else change(str.__str__(value))
     if isinstance(value, msgspec.Struct):
         fields = {name: getattr(value, name) for name in value.__struct_fields__ if name not in _UNCHANGED}
         return msgspec.structs.replace(value, **{name: _changed(field, change) for name, field in fields.items()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import json
 import logging
 import os
@@ -494,6 +495,33 @@ def test_what_cannot_be_read_is_counted_and_does_not_raise(arguments: tuple[Any,
     found = sink.drain()
     assert texts(found)[-1] == "fine"
     assert len(found) + sum(sink.dropped.values()) == 2
+
+
+class Name(str):
+    __slots__ = ()
+
+
+class Word(enum.StrEnum):
+    MODEL = "m-1"
+
+
+@pytest.mark.parametrize("name", [Name("m-1"), Word.MODEL, 7, 2**70, "\ud800", {1: 2}, object()])
+def test_names_of_any_kind_are_texts_and_never_in_the_way_of_other_calls(name: Any) -> None:
+    sink = make()
+    sink.llm("hi", "ho", provider=name, model=name, run_id="r1")
+    sink.llm({"messages": [{"role": "user", "content": "hi"}], "seed": 2**70}, "ho", run_id="r1")
+    sink.tool(name, call_id=name, run_id=name, duration_ms=1e30)
+    found = sink.drain_captures()
+    assert [len(c.llm_io) + len(c.tool_io) for c in found] in ([2, 1], [1, 2])
+    assert all(loads(dumps(capture)) == capture for capture in found)
+    assert sink.dropped == {}
+
+
+@pytest.mark.parametrize("run_id", ["a\0b", "../x", "x" * 1000])
+def test_a_call_of_a_run_that_no_capture_can_be_of_is_counted(run_id: str) -> None:
+    sink = make()
+    sink.llm("hi", "ho", run_id=run_id)
+    assert (sink.drain_captures(), sink.dropped) == ([], {"unreadable": 1})
 
 
 def test_values_of_any_kind_are_kept_as_json_or_text() -> None:
