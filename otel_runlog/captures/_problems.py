@@ -81,7 +81,7 @@ def _of_request(call: CapturedLlm, derive: Fingerprints, answered: dict[str, str
     if call.fingerprint != fingerprint:
         yield f"Call {call.call_index} has the fingerprint {call.fingerprint}, and its request {fingerprint}."
     lane = lane_of(request) if request else None
-    if call.lane != lane:
+    if call.lane not in (lane, None):
         yield f"Call {call.call_index} is in the lane {call.lane}, and its instructions say {lane}."
     if request and request.previous_response_id:
         previous = answered.get(request.previous_response_id)

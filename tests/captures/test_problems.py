@@ -100,3 +100,7 @@ def test_a_capture_as_it_was_made_has_no_problems() -> None:
 )
 def test_what_is_wrong_is_said_in_a_sentence(changed: Capture, problem: str) -> None:
     assert problem in problems_of(changed)
+
+
+def test_a_lane_that_is_not_said_is_no_problem() -> None:
+    assert problems_of(with_call(0, lane=None)) == []
