@@ -20,6 +20,8 @@ from otel_runlog.errors import CaptureError
 MAX_DEPTH: Final = 200
 """Lists and objects in each other; what is deeper is neither written nor read."""
 MAX_INT_BITS: Final = 64
+MOST_INT_BITS: Final = 14_280
+"""Of integers that are written and read at all: Python says none in decimal that has more than 4300 digits."""
 TOO_DEEP: Final = f"values are nested more than {MAX_DEPTH} deep"
 Plain: TypeAlias = Any
 """A tree of what JSON can say; its shape is checked where it is made into structs."""
@@ -74,6 +76,8 @@ def _float(value: float) -> Plain:
 
 
 def _int(value: int) -> Plain:
+    if value.bit_length() > MOST_INT_BITS:
+        raise CaptureError(f"an integer of more than {MOST_INT_BITS} bits cannot be written")
     return value if value.bit_length() < MAX_INT_BITS else {"$int": hex(value)}
 
 
@@ -130,9 +134,16 @@ def _from_base64(value: str) -> bytes:
     return base64.b64decode(value, validate=True)
 
 
+def _from_hex(value: str) -> int:
+    number = int(value, 16) if len(value) <= MOST_INT_BITS else None
+    if number is None or number.bit_length() > MOST_INT_BITS:
+        raise ValueError
+    return number
+
+
 _READERS: Final[Mapping[str, Callable[[Any], Plain]]] = {
     "$bytes": _from_base64,
     "$text": lambda value: _from_base64(value).decode("utf-8", "surrogatepass"),
     "$float": lambda value: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value],
-    "$int": lambda value: int(value, 16),
+    "$int": _from_hex,
 }

@@ -53,7 +53,7 @@ def ns_of(at: dt.datetime | None) -> int | None:
 
 def storable_usd(amount: Decimal | None) -> Decimal | None:
     """An amount as DECIMAL(18,12). What is no number, or a million dollars and more, is not known."""
-    if amount is None or not amount.is_finite() or abs(amount) >= _TOO_MUCH_USD:
+    if amount is None or not amount.is_finite() or amount.copy_abs() >= _TOO_MUCH_USD:
         return None
     return amount.quantize(_SMALLEST_USD, ROUND_HALF_EVEN)
 

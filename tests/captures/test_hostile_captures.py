@@ -118,6 +118,7 @@ NOT_CAPTURES = {
     "arguments of no kind": (with_tool(arguments={"$eval": "1"}), "a value marked '\\$eval' cannot be read"),
     "bytes that are none": (with_tool(arguments={"$bytes": "?"}), "a value marked '\\$bytes' cannot be read"),
     "integer that is none": (with_tool(arguments={"$int": [1]}), "a value marked '\\$int' cannot be read"),
+    "integer beyond all": (with_tool(arguments={"$int": "0x" + "f" * 5000}), "a value marked '\\$int' cannot be read"),
     "object that is none": (with_tool(arguments={"$object": [1]}), "a value marked '\\$object' cannot be read"),
     "number beyond all": (b'{"schema":"runlog.capture/1","captured_at":1e999}', "capture"),
 }

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import shutil
+from decimal import Decimal
 from pathlib import Path
 
 import msgspec
@@ -26,7 +27,7 @@ from otel_runlog.captures.keeping import (
 )
 from otel_runlog.errors import CaptureError, CaptureMissingError, ConfigError, RunNotFoundError, StoreLockedError
 from otel_runlog.maintenance import compact, gc
-from otel_runlog.model import AgentUsage, Content, RunStatus, Usage
+from otel_runlog.model import AgentUsage, Content, Cost, CostStatus, RunStatus, Usage
 from otel_runlog.pricing import PriceTable
 from otel_runlog.replaying.divergence import DivergenceReport, ReproVerdict
 from otel_runlog.store.duckdb_store import DuckDBRunLogStore
@@ -355,6 +356,15 @@ def test_texts_that_no_column_holds_are_kept_in_the_capture(db, tmp_path):
     assert dumps(load_capture(db, RUN)) == file.read_bytes()
     assert len(rows(db, "select * from runs")) == len(rows(db, "select * from captures")) == 1
     assert load_capture(db, RUN).run == odd
+
+
+@pytest.mark.fault(44)
+@pytest.mark.parametrize("usd", ["1e999999999", "9" * 100, "1e-999999999", "NaN"])
+def test_amounts_that_no_column_holds_are_kept_in_the_capture(db, usd):
+    cost = Cost(Decimal(usd), CostStatus.REPORTED)
+    persist_capture(db, a_capture(run=a_run(cost_estimate=cost, steps=(a_step(RUN, 1, cost=cost),))))
+    assert len(rows(db, "select * from runs")) == len(rows(db, "select * from steps")) == 1
+    assert str(load_capture(db, RUN).run.cost_estimate.usd) == str(Decimal(usd))
 
 
 def sized(*pinned):
