@@ -167,7 +167,8 @@ def redactor_of(rules: RedactionRules) -> SecretPatterns:
     if rules.patterns is None:
         raise ConfigError(
             f"this run was redacted by rules that are not told with it (version {rules.version!r}: the application's "
-            "own redactor, or another version of otel-runlog): give that redactor, as `redact=`"
+            "own redactor, or another version of otel-runlog): give that redactor, as `redact=`, or to commands as "
+            "--redact MODULE:NAME"
         )
     return SecretPatterns(_patterns=rules.patterns)
 

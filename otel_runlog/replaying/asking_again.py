@@ -21,6 +21,7 @@ from otel_runlog.replaying.divergence import (
     error_for,
 )
 from otel_runlog.replaying.doors import LlmClient, Steps, ToolInvoker, answer_from
+from otel_runlog.replaying.normalising import Normaliser, Redact, redaction_unknown, redactor_for
 from otel_runlog.replaying.report import calls_named, head_of
 from otel_runlog.replaying.tool_values import to_json
 
@@ -40,21 +41,27 @@ class Told(Protocol):
         """A call cannot be compared: its `request`, `answer` or `result` was not recorded."""
 
 
-def ask_again(capture: Capture, llm: LlmClient, tools: ToolInvoker | None, told: Told) -> Steps[str]:
+def ask_again(
+    capture: Capture, llm: LlmClient, tools: ToolInvoker | None, told: Told, redact: Redact | None
+) -> Steps[str]:
     """Make all calls, in the order in which they were made; gives the text of the last answer.
+
+    What comes is redacted as the recording was before it is compared.
 
     Raises:
         NoLlmCall: the capture has no model call.
+        ConfigError: the recording's rules of redaction cannot be applied here.
     """
+    normaliser = Normaliser(redactor_for(capture, redact))
     if not capture.llm_io:
         raise NoLlmCall(f"the run {capture.run_id} has no model call that could be replayed")
     text = ""
     for call in in_call_order(capture):
         if isinstance(call, CapturedTool):
             if tools is not None:
-                yield from _tool_again(call, tools, told)
+                yield from _tool_again(call, tools, told, normaliser)
             continue
-        answer = yield from _llm_again(call, llm, told)
+        answer = yield from _llm_again(call, llm, told, normaliser)
         if answer is not None and call.operation == "chat":
             text = answer.text
     return text
@@ -81,13 +88,13 @@ def _came_of(ask: Callable[[], object]) -> Steps[Came]:
         return Came(error=error)
 
 
-def _llm_again(call: CapturedLlm, llm: LlmClient, told: Told) -> Steps[LlmAnswer | None]:
+def _llm_again(call: CapturedLlm, llm: LlmClient, told: Told, normaliser: Normaliser) -> Steps[LlmAnswer | None]:
     request = call.request
     if request is None:
         told.unseen(call, "request")
         return None
     came: Came = yield from _came_of(lambda: llm.complete(request))
-    answer = None if came.error is not None else answer_from(came.value)
+    answer = None if came.error is not None else normaliser.answer(answer_from(came.value))
     if call.error is not None and call.answer is None:
         _compare_failure(call, call.error, came, None if answer is None else answer.text, told)
     elif call.answer is None:
@@ -99,9 +106,9 @@ def _llm_again(call: CapturedLlm, llm: LlmClient, told: Told) -> Steps[LlmAnswer
     return answer
 
 
-def _tool_again(call: CapturedTool, tools: ToolInvoker, told: Told) -> Steps[None]:
+def _tool_again(call: CapturedTool, tools: ToolInvoker, told: Told, normaliser: Normaliser) -> Steps[None]:
     came: Came = yield from _came_of(lambda: tools.invoke(call.name, call.arguments))
-    value = None if came.error is not None else result_of(_json(call.name, came.value))
+    value = None if came.error is not None else normaliser.asked_value(result_of(_json(call.name, came.value)))
     if call.source is None:
         told.unseen(call, "result")
     elif call.error is not None:
@@ -135,8 +142,8 @@ def _tell(call: Call, found: JsonDifference | None, told: Told) -> None:
 class Asserting:
     """Ends the replay at the first difference."""
 
-    def __init__(self, capture: Capture) -> None:
-        self._capture = capture
+    def __init__(self, capture: Capture, redact: Redact | None) -> None:
+        self._capture, self._unlike = capture, redaction_unknown(capture, redact)
 
     def same(self) -> None:
         """Nothing to say."""
@@ -145,7 +152,7 @@ class Asserting:
         """Raise it; a client's own word that it has no more answers, or other ones, is passed on."""
         if isinstance(error, ReplayExhausted | ReplayMismatch):
             raise error
-        divergence = _divergence(self._capture, call, found, Resolution.NONE)
+        divergence = _divergence(self._capture, call, found, Resolution.NONE, self._unlike)
         size = len(self._capture.llm_io) + len(self._capture.tool_io)
         raise error_for(divergence, head_of(divergence, self._capture.run_id, size)) from error
 
@@ -161,8 +168,8 @@ class Asserting:
 class Reporting:
     """Keeps all differences."""
 
-    def __init__(self, capture: Capture, mode: ReplayMode) -> None:
-        self._capture, self._mode = capture, ReplayMode(mode)
+    def __init__(self, capture: Capture, mode: ReplayMode, redact: Redact | None) -> None:
+        self._capture, self._mode, self._unlike = capture, ReplayMode(mode), redaction_unknown(capture, redact)
         self._divergences: list[StepDivergence] = []
         self._unseen: dict[str, list[int | None]] = {}
         self._compared = 0
@@ -175,7 +182,7 @@ class Reporting:
         """Keep it."""
         self._compared += 1
         resolution = Resolution.LIVE if self._mode is ReplayMode.LIVE else Resolution.NONE
-        self._divergences.append(_divergence(self._capture, call, found, resolution))
+        self._divergences.append(_divergence(self._capture, call, found, resolution, self._unlike))
 
     def unseen(self, call: Call, what: str) -> None:
         """Keep it."""
@@ -190,6 +197,8 @@ class Reporting:
         if capture.tool_io and not has_tools:
             lines.append(f"tools: none were given, {len(capture.tool_io)} recorded calls were left out")
         same = ReproVerdict.INCOMPLETE if lines else ReproVerdict.IDENTICAL
+        if self._unlike is not None:
+            lines.append(f"redacted texts: {self._unlike}")
         return DivergenceReport(
             run_id=capture.run_id,
             verdict=ReproVerdict.DIVERGED if self._divergences else same,
@@ -202,7 +211,9 @@ class Reporting:
         )
 
 
-def _divergence(capture: Capture, call: Call, found: JsonDifference, resolution: Resolution) -> StepDivergence:
+def _divergence(
+    capture: Capture, call: Call, found: JsonDifference, resolution: Resolution, detail: str | None
+) -> StepDivergence:
     agents = {step.step_index: step.agent for step in capture.run.steps}
     is_tool = isinstance(call, CapturedTool)
     return StepDivergence(
@@ -216,4 +227,5 @@ def _divergence(capture: Capture, call: Call, found: JsonDifference, resolution:
         step="tool" if isinstance(call, CapturedTool) else "llm" if call.operation == "chat" else "embedding",
         name=call.name if isinstance(call, CapturedTool) else None,
         resolution=resolution,
+        detail=detail,
     )

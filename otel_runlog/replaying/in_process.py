@@ -42,7 +42,7 @@ __all__ = (
 )
 
 
-def replay(capture: Capture, llm: LlmClient, tools: ToolInvoker | None = None) -> str:
+def replay(capture: Capture, llm: LlmClient, tools: ToolInvoker | None = None, *, redact: Redact | None = None) -> str:
     """Ask a client and tools again what was asked in a recorded run, in call order, and compare what they give.
 
     Texts must be the same to the byte, tool calls in name, arguments and (where recorded) id, tools' results as JSON.
@@ -52,6 +52,7 @@ def replay(capture: Capture, llm: LlmClient, tools: ToolInvoker | None = None) -
         capture: the recorded run.
         llm: gets every recorded request; `complete(request)` as in LlmClient.
         tools: gets every recorded tool call; None: those are left out.
+        redact: changes what comes as the recorder's redactor did; None: by the capture's own rules.
 
     Returns:
         The text of the last answer.
@@ -63,12 +64,14 @@ def replay(capture: Capture, llm: LlmClient, tools: ToolInvoker | None = None) -
         CaptureMissingError: a model call was recorded without its request or answer.
         ConfigError: something is async and an event loop runs here: await `replay_async`.
     """
-    return run_sync(ask_again(capture, llm, tools, Asserting(capture)), instead="replay_async")
+    return run_sync(ask_again(capture, llm, tools, Asserting(capture, redact), redact), instead="replay_async")
 
 
-async def replay_async(capture: Capture, llm: LlmClient, tools: ToolInvoker | None = None) -> str:
+async def replay_async(
+    capture: Capture, llm: LlmClient, tools: ToolInvoker | None = None, *, redact: Redact | None = None
+) -> str:
     """As `replay`, in the running event loop."""
-    return await run_async(ask_again(capture, llm, tools, Asserting(capture)))
+    return await run_async(ask_again(capture, llm, tools, Asserting(capture, redact), redact))
 
 
 def replay_with_divergence(
@@ -76,6 +79,8 @@ def replay_with_divergence(
     llm: LlmClient,
     tools: ToolInvoker | None = None,
     mode: ReplayMode = ReplayMode.STRICT,
+    *,
+    redact: Redact | None = None,
 ) -> DivergenceReport:
     """As `replay`, but go on after a difference and tell all of them.
 
@@ -84,13 +89,14 @@ def replay_with_divergence(
         llm: gets every recorded request.
         tools: gets every recorded tool call; None: those are not compared.
         mode: `live` where the client is the real model: its calls then count as live, not as served.
+        redact: changes what comes as the recorder's redactor did; None: by the capture's own rules.
 
     Raises:
         NoLlmCall: the capture has no model call.
         ConfigError: something is async and an event loop runs here: await `replay_with_divergence_async`.
     """
-    told = Reporting(capture, mode)
-    run_sync(ask_again(capture, llm, tools, told), instead="replay_with_divergence_async")
+    told = Reporting(capture, mode, redact)
+    run_sync(ask_again(capture, llm, tools, told, redact), instead="replay_with_divergence_async")
     return told.report(has_tools=tools is not None)
 
 
@@ -99,10 +105,12 @@ async def replay_with_divergence_async(
     llm: LlmClient,
     tools: ToolInvoker | None = None,
     mode: ReplayMode = ReplayMode.STRICT,
+    *,
+    redact: Redact | None = None,
 ) -> DivergenceReport:
     """As `replay_with_divergence`, in the running event loop."""
-    told = Reporting(capture, mode)
-    await run_async(ask_again(capture, llm, tools, told))
+    told = Reporting(capture, mode, redact)
+    await run_async(ask_again(capture, llm, tools, told, redact))
     return told.report(has_tools=tools is not None)
 
 

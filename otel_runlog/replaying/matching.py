@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any, Final, get_args
+from collections.abc import Sequence
+from typing import Final, get_args
 
 from otel_runlog.capture import Capture
 from otel_runlog.conversation import CallError, Json, LlmAnswer, LlmRequest
 from otel_runlog.errors import ConfigError
 from otel_runlog.model import RunStatus
-from otel_runlog.redaction import redactor_of
 from otel_runlog.replaying.divergence import DRIFT, DivergenceReport, ReplayMode, ReproVerdict, StepDivergence
 from otel_runlog.replaying.llm_matching import Key, LlmMatching
-from otel_runlog.replaying.normalising import Normaliser
+from otel_runlog.replaying.normalising import Normaliser, Redact, redaction_unknown, redactor_for
 from otel_runlog.replaying.outcomes import Missed, Served, ToolMissed, ToolServed
 from otel_runlog.replaying.recording import Recording
 from otel_runlog.replaying.telling import Telling
@@ -27,8 +26,6 @@ from otel_runlog.replaying.tool_matching import Origin, ToolMatching
 
 __all__ = ("Key", "Matcher", "Missed", "Redact", "Served", "ToolMissed", "ToolServed")
 
-Redact = Callable[[str, Any], Any]
-"""A redactor, as the recorder takes one: called with an attribute's name and a text."""
 _COMPARABLE: Final = {str(kind): kind for kind in sorted(DRIFT)}
 
 
@@ -65,13 +62,14 @@ class Matcher:
             raise ConfigError(f"compare must be of {', '.join(_COMPARABLE)}: {unknown[0]!r}")
         self.capture, self.mode = capture, ReplayMode(mode)
         self._is_fatal = frozenset(_COMPARABLE[name] for name in compare)
-        normaliser = Normaliser(_redactor(capture) if redact is None else redact, ignore)
-        self._unseen = _redaction_unknown(capture) if redact is None else []
+        normaliser = Normaliser(redactor_for(capture, redact), ignore)
+        unknown_rules = redaction_unknown(capture, redact)
+        self._unseen = [] if unknown_rules is None else [f"redacted texts: {unknown_rules}"]
         recording = Recording(capture, normaliser)
         self._size = recording.size
         places = itertools.count()
         self._tools = ToolMatching(recording, normaliser, self.mode, places)
-        telling = Telling(recording, self.mode, self._tools.how)
+        telling = Telling(recording, self.mode, self._tools.how, unknown_rules)
         self._calls = LlmMatching(recording, normaliser, telling, key, places)
         self._lock = threading.Lock()
 
@@ -161,15 +159,3 @@ class Matcher:
         if self._calls.is_incomplete or self._tools.is_incomplete:
             return ReproVerdict.INCOMPLETE
         return ReproVerdict.EQUIVALENT if kinds else ReproVerdict.IDENTICAL
-
-
-def _redactor(capture: Capture) -> Redact | None:
-    rules = capture.redaction
-    return None if rules is None or rules.patterns is None else redactor_of(rules)
-
-
-def _redaction_unknown(capture: Capture) -> list[str]:
-    if capture.redaction is None or capture.redaction.patterns is not None:
-        return []
-    version = capture.redaction.version
-    return [f"redacted texts: the recording's redactor (version {version}) is not known here, give it as redact="]

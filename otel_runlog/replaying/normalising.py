@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from otel_runlog.capture import Capture
 from otel_runlog.conversation import (
     CallError,
     CallPart,
@@ -22,6 +23,7 @@ from otel_runlog.conversation import (
     Turn,
 )
 from otel_runlog.errors import ConfigError
+from otel_runlog.redaction import redactor_of
 from otel_runlog.replaying.comparing import MAX_DEPTH
 
 UUIDS: Final = r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
@@ -34,6 +36,28 @@ KEY: Final = "gen_ai.input.messages"
 """The attribute that a redactor is told a text of a conversation comes from."""
 
 Change = Callable[[str], str]
+Redact = Callable[[str, Any], Any]
+"""A redactor, as the recorder takes one: called with an attribute's name and a text."""
+
+
+def redactor_for(capture: Capture, given: Redact | None) -> Redact | None:
+    """What a replay redacts with: what it was given, else the recording's own rules, where those are known.
+
+    Raises:
+        ConfigError: the rules cannot be applied here.
+    """
+    rules = capture.redaction
+    if given is not None or rules is None or rules.patterns is None:
+        return given
+    return redactor_of(rules)
+
+
+def redaction_unknown(capture: Capture, given: Redact | None) -> str | None:
+    """What to say where a recording was redacted by rules that nobody knows here."""
+    rules = capture.redaction
+    if given is not None or rules is None or rules.patterns is not None:
+        return None
+    return f"the recording's redactor (version {rules.version}) is not known here, give it as redact="
 
 
 class Normaliser:
@@ -47,7 +71,7 @@ class Normaliser:
         ConfigError: a pattern is no regular expression.
     """
 
-    def __init__(self, redact: Callable[[str, Any], Any] | None = None, ignore: Sequence[str] = ()) -> None:
+    def __init__(self, redact: Redact | None = None, ignore: Sequence[str] = ()) -> None:
         self._redact = redact
         try:
             self._ignore = tuple(re.compile(pattern) for pattern in ignore)
@@ -71,9 +95,11 @@ class Normaliser:
         """What the real model answered in the replay, redacted as the recording's answers are."""
         if self._redact is None:
             return answer
-        if isinstance(answer, LlmAnswer):
-            return changed_answer(answer, self._redacted)
-        return changed_error(answer, self._redacted)
+        return self.answer(answer) if isinstance(answer, LlmAnswer) else changed_error(answer, self._redacted)
+
+    def answer(self, answer: LlmAnswer) -> LlmAnswer:
+        """What a model answered in the replay, redacted as the recording's answers are."""
+        return answer if self._redact is None else changed_answer(answer, self._redacted)
 
     def asked_value(self, value: Json) -> Json:
         """Arguments or a result of the replay."""

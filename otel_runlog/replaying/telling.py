@@ -28,10 +28,17 @@ class Telling:
         recording: what was recorded.
         mode: what the asker gets.
         how_it_ran: says of a recorded tool call what became of it in the replay, as "ran for real".
+        unlike: why a text may differ from a recorded one that was the same, as that its redactor is not known.
     """
 
-    def __init__(self, recording: Recording, mode: ReplayMode, how_it_ran: Callable[[CapturedTool], str]) -> None:
-        self._recording, self.mode, self._how_it_ran = recording, mode, how_it_ran
+    def __init__(
+        self,
+        recording: Recording,
+        mode: ReplayMode,
+        how_it_ran: Callable[[CapturedTool], str],
+        unlike: str | None = None,
+    ) -> None:
+        self._recording, self.mode, self._how_it_ran, self._unlike = recording, mode, how_it_ran, unlike
 
     def changed(self, asked: LlmRequest, lane: str, number: int) -> StepDivergence:
         """This request came in the place of that call."""
@@ -129,6 +136,8 @@ class Telling:
             return "its request was not recorded"
         if found is None:
             return "it says what JSON cannot say"
+        if self._unlike is not None:
+            return self._unlike
         if found.cause is Cause.TOOL_RESULT:
             return self._result_detail(call.request, found.path)
         return "it was recorded in part only" if call.completeness is Content.TRUNCATED else None

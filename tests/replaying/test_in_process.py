@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from recorded import SYSTEM, asks, assistant, calls, capture, llm, result, says, tool
 
 import otel_runlog
+from otel_runlog.capture import Capture, RedactionRules
 from otel_runlog.conversation import CallError, FinishReason, Json, LlmAnswer, LlmRequest
 from otel_runlog.errors import (
     CaptureMissingError,
@@ -23,6 +25,7 @@ from otel_runlog.errors import (
     ReplayMismatch,
 )
 from otel_runlog.model import Usage
+from otel_runlog.redaction import SecretPatterns
 from otel_runlog.replaying.divergence import DivergenceKind, ReplayMode, ReproVerdict
 from otel_runlog.replaying.in_process import (
     ReplayLlmClient,
@@ -386,3 +389,34 @@ def test_arguments_that_cannot_be_used_are_refused() -> None:
         ReplayLlmClient(WEATHER).complete({"prompt": "x"})
     with pytest.raises(ConfigError, match="not with int"):
         replay(WEATHER, Client(7))
+
+
+def mailed(rules: RedactionRules) -> Capture:
+    sent = tool("send", {"to": "[redacted:email]"}, "sent to [redacted:email]", id="call_1")
+    return capture(llm(asks("write to Ada"), says("wrote to [redacted:email]")), sent, redaction=rules)
+
+
+class Mail:
+    def complete(self, _request: LlmRequest) -> LlmAnswer:
+        return says("wrote to ada@example.org")
+
+    def invoke(self, _name: str, _arguments: Json) -> Json:
+        return "sent to ada@example.org"
+
+
+def test_what_comes_is_redacted_as_the_recording_was() -> None:
+    run = mailed(SecretPatterns().rules)
+    assert replay(run, Mail(), Mail()) == "wrote to [redacted:email]"
+    assert replay_with_divergence(run, Mail(), Mail()).verdict is ReproVerdict.IDENTICAL
+
+
+def test_where_the_recordings_redactor_is_not_known_a_difference_says_so() -> None:
+    run, hint = mailed(RedactionRules("7")), "redactor (version 7) is not known here, give it as redact="
+    with pytest.raises(ReplayMismatch, match=re.escape(hint)):
+        replay(run, Mail(), Mail())
+    with pytest.raises(ReplayMismatch, match=re.escape(hint)):
+        ReplayLlmClient(run).complete(asks("write to ada@example.org"))
+    report = replay_with_divergence(run, Mail(), Mail())
+    assert report.not_compared == (f"redacted texts: the recording's {hint}",)
+    assert [found.detail for found in report.divergences] == [f"the recording's {hint}"] * 2
+    assert replay(run, Mail(), Mail(), redact=SecretPatterns()) == "wrote to [redacted:email]"
