@@ -22,7 +22,7 @@ from otel_runlog.cli.group import ANSWER_IS_NO, INTERRUPTED
 from otel_runlog.cli.opened import load_pending, patience_s
 from otel_runlog.cli.options import db_option
 from otel_runlog.config import process_environment
-from otel_runlog.errors import ConfigError, RunLogError
+from otel_runlog.errors import ConfigError, ReplayError, RunLogError, RunNotFoundError
 from otel_runlog.journal.folder import journal_folder, segments
 from otel_runlog.replaying.divergence import DRIFT, DivergenceReport, ReplayMode, ReproVerdict
 from otel_runlog.replaying.policies import PolicyKind, ToolPolicies, parse_policies
@@ -55,7 +55,20 @@ def _compared(_ctx: click.Context, _option: click.Parameter, value: str) -> tupl
     return names
 
 
-@click.command(epilog="Example: otel-runlog replay last -- python agent.py")
+class ReplayCommand(click.Command):
+    """Takes for RUN what stands before `--` only: else `replay -- python agent.py` would replay a run named python."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        if "--" in args:
+            own = args[: args.index("--")]
+            values, _, _ = self.make_parser(ctx).parse_args(list(own))
+            if not isinstance(values.get("what"), str) and "--help" not in own:
+                raise click.UsageError("the run is missing: otel-runlog replay RUN|FILE -- CMD", ctx)
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=ReplayCommand, epilog="Example: otel-runlog replay last -- python agent.py")
 @click.argument("what", metavar="RUN|FILE")
 @click.argument("command", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option(
@@ -134,7 +147,10 @@ def _capture(what: str, db: Path) -> Capture:
     if Path(what).is_file() or "/" in what or what.endswith(".json"):
         return load_capture(Path(what))
     load_pending(db)
-    return load_capture(_store(db), last_recorded(db, timeout_s=patience_s(db)) if what == "last" else what)
+    try:
+        return load_capture(_store(db), last_recorded(db, timeout_s=patience_s(db)) if what == "last" else what)
+    except RunNotFoundError as error:  # 1 is the answer of a replay that came out differently
+        raise ReplayError(str(error)) from None
 
 
 def _store(db: Path) -> DuckDBRunLogStore:

@@ -353,3 +353,16 @@ replay of 3f2a9c00: diverged at call 1 of 4: request changed (llm, agent speller
   missing   call 2 (llm), call 3 (tool t), call 4 (tool t)
   served 0 of 4 · live 0 · not reached 3
 """
+
+
+def test_a_run_that_is_not_there_could_not_be_replayed(replay: Replay, db: Path) -> None:
+    assert replay("zzzz", "--", *AGENT, "same") == (2, "", "error: no run has an id that starts with 'zzzz'\n")
+    assert db.exists()
+
+
+@pytest.mark.parametrize("command", [[*AGENT, "same"], ["agent"]])
+@pytest.mark.parametrize("options", [[], ["--json", "--mode", "soft"]])
+def test_a_forgotten_run_is_said_so(replay: Replay, db: Path, options: list[str], command: list[str]) -> None:
+    code, out, err = replay(*options, "--", *command)
+    assert (code, out, db.exists()) == (2, "", True)
+    assert err.startswith("error: the run is missing: otel-runlog replay RUN|FILE -- CMD (see ")
