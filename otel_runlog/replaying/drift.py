@@ -56,9 +56,14 @@ def not_compared(recorded: LlmRequest, got: LlmRequest) -> list[str]:
 
 
 def _model_drift(recorded: LlmRequest, got: LlmRequest) -> list[Drift]:
-    if recorded.model is None or got.model is None or recorded.model == got.model:
+    if recorded.model is None or got.model is None or _names(recorded.model, got.model):
         return []
     return [Drift(DivergenceKind.MODEL, Cause.MODEL, "model", recorded.model, got.model)]
+
+
+def _names(recorded: str, got: str) -> bool:
+    """Whether a recorded name is that of the wire: LiteLLM and LangChain put a provider's before it (`openai/gpt-5`)."""
+    return recorded == got or recorded.endswith(f"/{got}")
 
 
 def _params_drift(recorded: LlmRequest, got: LlmRequest, known: Collection[str]) -> list[Drift]:

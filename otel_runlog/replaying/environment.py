@@ -77,8 +77,7 @@ DOORS: Final = (
         apis=("gemini", "gemini_embeddings"),
         upstream="https://generativelanguage.googleapis.com",
         version="v1beta",
-        variables=("GOOGLE_GEMINI_BASE_URL",),
-        variables_if_set=("GEMINI_API_BASE",),
+        variables=("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"),  # LiteLLM reads the second alone
         keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         keys_if_set=("GOOGLE_GENERATIVE_AI_API_KEY",),
     ),

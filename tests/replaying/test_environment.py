@@ -22,6 +22,7 @@ def test_an_empty_environment_gets_addresses_and_dummy_keys() -> None:
         "ANTHROPIC_BASE_URL": f"{URL}/anthropic",
         "ANTHROPIC_API_KEY": DUMMY_KEY,
         "GOOGLE_GEMINI_BASE_URL": f"{URL}/gemini",
+        "GEMINI_API_BASE": f"{URL}/gemini",
         "GOOGLE_API_KEY": DUMMY_KEY,
         "GEMINI_API_KEY": DUMMY_KEY,
         "GOOGLE_VERTEX_BASE_URL": f"{URL}/vertex",

@@ -432,6 +432,16 @@ def test_tools_that_changed_are_drift(now: tuple[ToolDefinition, ...], path: str
     assert matcher.report().verdict is ReproVerdict.EQUIVALENT
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "drifts"),
+    [("openai/gpt-5", "gpt-5", 0), ("openrouter/openai/gpt-5", "openai/gpt-5", 0), ("openai/gpt-5", "pt-5", 1)],
+)
+def test_a_provider_that_litellm_puts_before_a_models_name_is_no_drift(then: str, now: str, drifts: int) -> None:
+    found = Matcher(capture(llm(asks("a", model=then), "x"))).ask(asks("a", model=now))
+    assert isinstance(found, Served)
+    assert len(found.drift) == drifts
+
+
 def test_a_default_that_is_left_out_is_no_drift() -> None:
     matcher = Matcher(capture(llm(asks("a", params={"temperature": 0.5, "top_p": 1.0, "seed": 1}), "x")))
     found = matcher.ask(asks("a", params={"temperature": 0.5}))
