@@ -62,7 +62,7 @@ def _model_drift(recorded: LlmRequest, got: LlmRequest) -> list[Drift]:
 
 
 def _names(recorded: str, got: str) -> bool:
-    """Whether a recorded name is that of the wire: LiteLLM and LangChain put a provider's before it (`openai/gpt-5`)."""
+    """Whether a recorded name is the wire's: LiteLLM and LangChain put a provider before it (`openai/gpt-5`)."""
     return recorded == got or recorded.endswith(f"/{got}")
 
 
