@@ -43,6 +43,11 @@ def written(span):
         "traceloop.entity.output",
         "gcp.vertex.agent.llm_request",
         "pydantic_ai.all_messages",
+        "haystack.component.input",
+        "haystack.agent.step.llm.output",
+        "raw_input",
+        "gen_ai.task.output",
+        "gen_ai.tool.args",
     ],
 )
 def test_prompts_answers_and_tool_data_are_content(key):

@@ -33,6 +33,8 @@ EVENT_ROLES = {
 }
 """Events of OTel GenAI 1.28 to 1.36, one a message; `gen_ai.choice` alone is of the answer."""
 CHOICE = "gen_ai.choice"
+SAYS_NOTHING = frozenset({"role", "id", "finish_reason", "index", "event.name", "gen_ai.system"})
+"""What an event of a message holds beside its content."""
 TEXTS_REMEMBERED, MAX_CHARS_REMEMBERED = 64, 32_768
 """How many instructions and tool definitions are remembered, which an agent sends with each call, and how long ones."""
 OLD_EVENTS = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.completion": "gen_ai.completion"}
@@ -145,10 +147,15 @@ def event_messages(events: Iterable[tuple[str, Attributes]]) -> SpanMessages:
 
 
 def _event_message(name: str, body: Attributes) -> AttrValue:
-    """The event's body as a message; a choice holds it under `message`, an object or JSON of its parts."""
+    """The event's body as a message; a choice holds it under `message`, an object or JSON of its parts.
+
+    None where the body says nothing: its content was left out.
+    """
     role = EVENT_ROLES[name]
     inner = parsed(body.get("message")) if name == CHOICE else None
     if isinstance(inner, dict):
         return {"role": role, **inner}
     content = inner if inner is not None else parsed(body.get("content"))
+    if content is None and not body.keys() - SAYS_NOTHING:
+        return None
     return {"role": role, **mapping(body), "content": content}
