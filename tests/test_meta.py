@@ -57,7 +57,8 @@ LAYERS = (
     {"tree", "parts", "resolve", "log_content", "log_calls", "logs", "drops", "scores", "duplicates"}
     | {"partition", "counting", "steps", "agents", "llm_io", "runs", "fingerprint", "canonical_values"},
     {"otlp", "journal", "config", "server_config", "content", "containment", "redaction", "span_copy", "span_weight"},
-    {"captures.building", "captures._calls", "captures._tools", "captures._told", "captures._given"},
+    {"captures.building", "captures._calls", "captures._tools", "captures._told", "captures._given"}
+    | {"captures._hashed"},
     {"replaying.matching", "replaying.llm_matching", "replaying.tool_matching", "replaying.outcomes"}
     | {
         "replaying.recording",

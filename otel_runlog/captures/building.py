@@ -8,6 +8,7 @@ from typing import Final
 
 from otel_runlog.capture import Capture, CapturedLlm, PriceTableRef, RedactionRules
 from otel_runlog.captures._calls import calls_of
+from otel_runlog.captures._hashed import Readable
 from otel_runlog.captures._told import NOTHING, Told
 from otel_runlog.captures._tools import tools_of
 from otel_runlog.llm_io import StepMessages
@@ -73,6 +74,7 @@ def capture_of(
         redaction: the rules by which the telemetry was redacted; None: what its resources say (`runlog.redaction`).
         told: as for `captures_of`.
     """
+    messages = Readable(messages)
     calls = calls_of(run, messages, told)
     return Capture(
         run_id=run.run_id,

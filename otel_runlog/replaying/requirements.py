@@ -7,7 +7,9 @@ from typing import Final, Literal
 
 from otel_runlog.capture import Capture, CapturedLlm
 from otel_runlog.errors import CaptureMissingError, NoLlmCall
+from otel_runlog.model import Content
 from otel_runlog.replaying.divergence import ReplayMode
+from otel_runlog.tree import MODEL_KINDS
 
 _OTEL: Final = (
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY and "
@@ -32,6 +34,8 @@ _GENERAL: Final = "; ".join(
         f"{SETTINGS['anthropic_sdk']} (the Anthropic SDK)",
     )
 )
+_UNHASHED: Final = 'content="full" of RunLogSpanProcessor: hashes were written in place of texts'
+_IN_FULL: Final = 'with content="full", the default of RunLogSpanProcessor'
 _SHOWN: Final = 8
 
 
@@ -74,6 +78,10 @@ def _text(capture: Capture, chats: Sequence[CapturedLlm], having: Sequence[Captu
 
 def _setting(capture: Capture) -> str:
     """The setting of the emitters that wrote the run's model calls; all that are known where none of these is."""
+    kept = {call.step_index for call in capture.llm_io if call.completeness is not Content.NONE}
+    models = [step for step in capture.run.steps if step.counted and step.kind in MODEL_KINDS]
+    if any(step.content is not Content.NONE and step.step_index not in kept for step in models):
+        return _UNHASHED
     found = dict.fromkeys(SETTINGS.get(step.convention or "") for step in capture.run.steps if step.counted)
     known = [text for text in found if text is not None]
-    return "; ".join(known) if known else _GENERAL
+    return f"{'; '.join(known) if known else _GENERAL}, {_IN_FULL}"

@@ -6,16 +6,20 @@ from collections import Counter
 
 import pytest
 from corpus import Scenario, scenarios, variants
+from msgspec.structs import replace
 
 from otel_runlog.capture import Capture
 from otel_runlog.captures.building import captures_of
 from otel_runlog.captures.document import dumps, loads, problems_of
-from otel_runlog.model import StepKind
+from otel_runlog.config import ContentMode
+from otel_runlog.content import Filter
+from otel_runlog.model import Content, Span, SpanEvent, StepKind
 from otel_runlog.pricing import PriceTable
 from otel_runlog.runs import project
 from otel_runlog.tree import MODEL_KINDS
 
 PRICES = PriceTable()
+SHAPES = ("haystack", "logfire-openai-agents", "openinference-openai", "strands-agents", "vercel-ai-v5")
 MORE_TOOLS = {
     "google-adk@latest/sub_agent_as_tool": {"researcher": 1},
     "traceloop-openai-agents/sub_agent_as_tool": {"ask_researcher": 1},
@@ -60,3 +64,23 @@ def test_every_run_becomes_a_capture_and_comes_back(variant: str) -> None:
             assert problems_of(capture) == []
         more = Counter(t.name for c in found for t in c.tool_io if t.source) - Counter(scenario.truth.tool_calls)
         assert more == MORE_TOOLS.get(scenario.name, {})
+
+
+@pytest.mark.parametrize("mode", [ContentMode.HASH, ContentMode.OFF])
+@pytest.mark.parametrize("variant", SHAPES)
+def test_hashes_are_no_content_and_neither_is_what_was_left_out(variant: str, mode: ContentMode) -> None:
+    written = Filter(mode, None, print)
+    scenario = next(s for name, s in sorted(scenarios(variant).items()) if "tool" in name)
+    spans = [
+        replace(s, attributes=written.attributes(s.attributes), events=_events(s, written)) for s in scenario.spans()
+    ]
+    found = captures_of(spans, prices=PRICES)
+    calls = [call for capture in found for call in capture.llm_io]
+    assert calls
+    assert {(call.request, call.answer, call.completeness) for call in calls} == {(None, None, Content.NONE)}
+    tools = [tool for capture in found for tool in capture.tool_io]
+    assert {(tool.arguments, tool.result) for tool in tools} <= {(None, None)}
+
+
+def _events(span: Span, written: Filter) -> tuple[SpanEvent, ...]:
+    return tuple(replace(event, attributes=written.attributes(event.attributes)) for event in span.events)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from replays import answer, call, capture, request
 
 from otel_runlog.conventions import BY_NAME
@@ -57,8 +58,22 @@ def test_no_model_call() -> None:
 
 def test_the_setting_is_that_of_what_recorded_the_run() -> None:
     step = Step(trace_id="t", span_id="s", kind=StepKind.LLM, counted=True, convention="traceloop")
-    with pytest.raises(CaptureMissingError, match=r"To record it: TRACELOOP_TRACE_CONTENT=true\.$"):
+    with pytest.raises(
+        CaptureMissingError, match=r"To record it: TRACELOOP_TRACE_CONTENT=true, with content=\"full\", "
+    ):
         check_replayable(capture(NOTHING, completeness=Content.NONE, run=RunLog("r" * 32, steps=(step,))))
+
+
+def test_a_run_of_hashes_names_the_setting_that_wrote_them() -> None:
+    step = Step(trace_id="t", span_id="s", kind=StepKind.LLM, counted=True, step_index=2, content=Content.FULL)
+    with pytest.raises(CaptureMissingError, match='To record it: content="full" of RunLogSpanProcessor: hashes'):
+        check_replayable(
+            capture(
+                replace(NOTHING, completeness=Content.NONE),
+                completeness=Content.NONE,
+                run=RunLog("r" * 32, steps=(step,)),
+            )
+        )
 
 
 def test_settings_are_of_conventions_there_are() -> None:
