@@ -98,6 +98,8 @@ class LlmMatching:
             number = self._take_in_part(asked, key)
         if number is None:
             number = self._take_unlinked(given, key)
+        if number is None and self._mode is ReplayMode.SOFT:
+            number = self._take_unrecorded(asked, key, lane)
         return self._missed(asked, key, lane) if number is None else self._found(asked, lane, number)
 
     def _take_unlinked(self, given: LlmRequest, key: str | None) -> int | None:
@@ -121,6 +123,15 @@ class LlmMatching:
                 self._in_part.add(number)
                 return number
         return None
+
+    def _take_unrecorded(self, asked: LlmRequest, key: str | None, lane: str) -> int | None:
+        """The next call whose request nobody recorded, where none that was recorded is nearer: it may be the same."""
+        place = None if self._ledger.numbers(key) else self._place(asked, lane, self._ledger.free())
+        if place is None or self._recording.keys[place] is not None:
+            return None
+        self._ledger.take_number(place)
+        self._in_order.add(place)
+        return place
 
     def answered_live(self, number: int, answer: LlmAnswer | CallError) -> None:
         """Keep what the real model answered to the miss of this number."""

@@ -289,6 +289,14 @@ def test_a_call_without_its_prompt_is_not_found_by_fingerprint() -> None:
     assert missed(matcher.ask(asks("a"))).divergence.detail == "its request was not recorded"
 
 
+def test_soft_answers_calls_without_their_prompts_in_order_and_nothing_is_said_to_have_changed() -> None:
+    matcher = Matcher(capture(llm(None, "1"), llm(asks("b"), "2"), llm(None, "3")), mode=ReplayMode.SOFT)
+    assert [answer(matcher.ask(asks(text))) for text in ("b", "a", "c")] == ["2", "1", "3"]
+    report = matcher.report()
+    assert (report.verdict, report.divergences, report.served) == (ReproVerdict.INCOMPLETE, (), 3)
+    assert report.not_compared == ("requests of calls 1, 3: not recorded, answered in recorded order",)
+
+
 # -- recorded in part ---
 
 
