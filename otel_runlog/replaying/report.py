@@ -152,7 +152,7 @@ def _answered(divergence: StepDivergence) -> str | None:
         nearest = "the nearest call" if divergence.nearest is None else f"call {divergence.nearest}"
         return f"with what was recorded for {nearest} (soft)"
     real = "tool itself" if divergence.step == "tool" else "real model"
-    return {Resolution.REFUSED: "with an error (strict)", Resolution.LIVE: f"by the {real}"}.get(divergence.resolution)
+    return {Resolution.REFUSED: "with an error", Resolution.LIVE: f"by the {real}"}.get(divergence.resolution)
 
 
 def _short(divergence: StepDivergence) -> str:

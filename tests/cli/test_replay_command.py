@@ -324,7 +324,7 @@ replay of 3f2a9c00: diverged at call 2 of 4: repeated call (llm, agent speller)
   got       "Say a letter."
   note      exhausted: already served 2 of 2
   nearest   call 2
-  answered  with an error (strict)
+  answered  with an error
   note      ambiguous: calls 1, 2 asked the same and were answered differently; served in that order
   served 4 of 4 · live 0 · not reached 0
 """
@@ -336,7 +336,7 @@ replay of 3f2a9c00: diverged at call 2 of 4: request changed (llm, agent speller
   got       "Say a number."
   cause     input
   nearest   call 2, 0 turns in common
-  answered  with an error (strict)
+  answered  with an error
   missing   call 3 (tool t), call 4 (tool t)
   note      ambiguous: calls 1, 2 asked the same and were answered differently; served in that order
   served 1 of 4 · live 0 · not reached 2
@@ -349,7 +349,7 @@ replay of 3f2a9c00: diverged at call 1 of 4: request changed (llm, agent speller
   got       "You are verbose."
   cause     prompt
   nearest   call 1, 1 turn in common
-  answered  with an error (strict)
+  answered  with an error
   missing   call 2 (llm), call 3 (tool t), call 4 (tool t)
   served 0 of 4 · live 0 · not reached 3
 """

@@ -122,7 +122,7 @@ replay of 3f2a9c01: diverged at call 3 of 4: request changed (llm, agent planner
   got       "19C in Paris"
   cause     tool result: result of tool weather (call 2), which ran for real
   nearest   call 3, 2 turns in common
-  answered  with an error (strict)
+  answered  with an error
   missing   call 4 (llm)
   served 1 of 4 · live 0 · not reached 1
   not compared: tools: no door for weather (1 call), so they ran for real, or not at all""",
@@ -132,7 +132,7 @@ replay of 3f2a9c01: diverged at call 2 of 4: tool arguments changed (tool weathe
   recorded  "Paris"
   got       "Rome"
   nearest   call 2
-  answered  with an error (strict)
+  answered  with an error
   missing   call 3 (llm), call 4 (llm)
   served 1 of 4 · live 0 · not reached 2""",
     (asked_twice, "strict", None): """\
@@ -140,14 +140,14 @@ replay of 3f2a9c01: diverged at call 1 of 4: repeated call (llm, agent planner)
   got       "weather in Paris?"
   note      exhausted: already served 1 of 1
   nearest   call 1
-  answered  with an error (strict)
+  answered  with an error
   served 4 of 4 · live 0 · not reached 0""",
     (asked_more, "strict", None): """\
 replay of 3f2a9c01: diverged: extra call (llm, agent planner)
   got       "more?"
   note      exhausted: all 3 recorded llm calls had come
   nearest   call 1, 0 turns in common
-  answered  with an error (strict)
+  answered  with an error
   served 4 of 4 · live 0 · not reached 0""",
     (stopped_early, "strict", None): """\
 replay of 3f2a9c01: diverged at call 3 of 4: missing call (llm, agent planner)
@@ -169,7 +169,7 @@ replay of 3f2a9c01: diverged at call 1 of 4: another kind of call (llm, agent pl
   recorded  "chat"
   got       "embedding"
   nearest   call 1
-  answered  with an error (strict)
+  answered  with an error
   missing   call 3 (llm), call 4 (llm)
   served 0 of 4 · live 0 · not reached 2
   not compared: tools: no door for weather (1 call), so they ran for real, or not at all""",
