@@ -23,7 +23,8 @@ def got(number, frame):
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, got)
 print("waits", flush=True)
-time.sleep(60)
+for _ in range(1200):
+    time.sleep(0.05)  # a signal that comes just before a sleep is seen after it
 """
 PARENT = """
 import os, sys

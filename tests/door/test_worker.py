@@ -106,7 +106,8 @@ def test_the_queue_writes_on_the_applications_thread_until_one_can_be_started(se
     fail_to_start(80)  # a start and an end each
     for number in range(40):
         tracer.start_span("a", attributes={"text": "x" * (2 << 20)}).end()
-        assert count(tmp_path) == number + 1
+        if number % 8 == 7:  # counting reads them all
+            assert count(tmp_path) == number + 1
     for _ in range(60):
         tracer.start_span("b").end()
     assert processor.force_flush(5_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ TESTS = Path(__file__).parents[1]
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
+@functools.cache
 def marked_tests() -> dict[int, list[str]]:
     """The tests that carry `@pytest.mark.fault(N)`, by N."""
     found: defaultdict[int, list[str]] = defaultdict(list)
