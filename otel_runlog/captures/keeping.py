@@ -274,6 +274,11 @@ def _kept_in(reader: CaptureReader, run_id: str) -> Capture | None:
     return None if document is None else loads(document, name=f"the capture of run {run_id}")
 
 
+def _former_in(reader: CaptureReader, run_id: str) -> Capture | None:
+    document = reader.former_capture(run_id)
+    return None if document is None else loads(document, name=f"the capture that run {run_id} had before")
+
+
 def _capture_in(reader: CaptureReader, run_id: str) -> Capture:
     """The capture of a run: the one that is kept, or, where that is outdated or there is none, one made anew."""
     kept = _kept_in(reader, run_id)
@@ -292,7 +297,7 @@ def _capture_in(reader: CaptureReader, run_id: str) -> Capture:
             f"run {run_id} was put into this store without its spans, and no capture of it is kept: nothing says what "
             "its calls were asked and answered"
         )
-    made = _made(run, told, received_ns, kept)
+    made = _made(run, told, received_ns, kept or _former_in(reader, run_id))
     return kept if kept is not None and _is_less(made, kept) else made
 
 

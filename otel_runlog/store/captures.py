@@ -80,11 +80,13 @@ class CaptureWriter(StoreWriter):
         run_id = capture.run_id
         versions = self._versions("versions_of_capture", {"run_id": run_id})
         version = max(versions, default=0) + 1
+        former = self._store.rows("former_captures", {"run_id": run_id})
         if pinned is None:
-            pinned = any(was for _, was in self._store.rows("capture_of_run", {"run_id": run_id}))
+            pinned = any(row[-1] for row in (*self._store.rows("capture_of_run", {"run_id": run_id}), *former))
         batch.captures = [kept_capture(capture, document, version=version, kept_ns=kept_ns, pinned=pinned)]
         batch.captured_refs = captured_refs(run_id, version, document)
-        batch.superseded_captures = counting(run_id, versions)
+        outdated = [row for name, kept, _ in former for row in counting(str(name), {cast("int", kept): True})]
+        batch.superseded_captures = [*counting(run_id, versions), *outdated]
 
     def _add_run(self, batch: Batch, run: RunLog, previews: Previews) -> None:
         """A run that still runs is open: it becomes incomplete when the quiet time is over, as any other."""
@@ -129,6 +131,12 @@ class CaptureReader(StoreReader):
         """The document that is kept of a run; None where none is."""
         for document, _ in self._store.rows("capture_of_run", {"run_id": run_id}):
             return str(document).encode()
+        return None
+
+    def former_capture(self, run_id: str) -> bytes | None:
+        """The document that is kept of a run under a name it had before; None where none is."""
+        for name, _, _ in self._store.rows("former_captures", {"run_id": run_id}):
+            return self.capture(str(name))
         return None
 
     def telemetry(self, run: RunLog) -> Telemetry:

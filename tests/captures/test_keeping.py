@@ -170,6 +170,19 @@ def test_a_run_is_found_by_the_name_it_had_before(db):
     assert load_capture(db, run_id[:6]).run_id == run_id
 
 
+def test_a_capture_under_the_name_before_gives_way_to_that_of_the_run(db):
+    trace = a_trace()
+    load(db, trace.spans[1:])
+    [provisional] = runs(db)
+    persist_capture(db, provisional, memory_ref="m1", pinned=True)
+    load(db, trace.spans, received_ns=RECEIVED_NS + 1_000_000)
+    [run_id] = runs(db)
+    assert load_capture(db, provisional[:8]).run_id == run_id
+    assert persist_capture(db, provisional).memory_ref == "m1"
+    assert rows(db, "select run_id, pinned from captures") == [(run_id, True)]
+    assert rows(db, "select distinct run_id from llm_io") == [(run_id,)]
+
+
 def test_a_name_that_means_nothing_is_an_error(db):
     load(db, a_trace().spans)
     with pytest.raises(RunNotFoundError, match="no run has an id that starts with 'zzzz'"):
