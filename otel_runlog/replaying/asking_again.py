@@ -19,6 +19,7 @@ from otel_runlog.replaying.divergence import (
     Resolution,
     StepDivergence,
     error_for,
+    mode_of,
 )
 from otel_runlog.replaying.doors import LlmClient, Steps, ToolInvoker, answer_from
 from otel_runlog.replaying.normalising import Normaliser, Redact, redaction_unknown, redactor_for
@@ -169,7 +170,7 @@ class Reporting:
     """Keeps all differences."""
 
     def __init__(self, capture: Capture, mode: ReplayMode, redact: Redact | None) -> None:
-        self._capture, self._mode, self._unlike = capture, ReplayMode(mode), redaction_unknown(capture, redact)
+        self._capture, self._mode, self._unlike = capture, mode_of(mode), redaction_unknown(capture, redact)
         self._divergences: list[StepDivergence] = []
         self._unseen: dict[str, list[int | None]] = {}
         self._compared = 0

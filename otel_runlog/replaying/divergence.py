@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from otel_runlog.conversation import Json
-from otel_runlog.errors import ReplayError, ReplayExhausted, ReplayMismatch
+from otel_runlog.errors import ConfigError, ReplayError, ReplayExhausted, ReplayMismatch
 
 
 class ReplayMode(enum.StrEnum):
@@ -17,6 +17,14 @@ class ReplayMode(enum.StrEnum):
     STRICT = "strict"
     SOFT = "soft"
     LIVE = "live"
+
+
+def mode_of(mode: ReplayMode | str) -> ReplayMode:
+    """The mode of that name; raises ConfigError where there is none."""
+    try:
+        return ReplayMode(mode)
+    except ValueError:
+        raise ConfigError(f"mode must be one of {', '.join(ReplayMode)}: {mode!r}") from None
 
 
 class ReproVerdict(enum.StrEnum):

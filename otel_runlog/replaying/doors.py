@@ -84,7 +84,7 @@ def request_from(asked: Asked) -> LlmRequest:
     try:
         if isinstance(asked, Mapping):
             return apis.request_of_body(asked)
-        return LlmRequest(turns=turn_of(list(asked)))
+        return LlmRequest(turns=turn_of([asked] if isinstance(asked, str) else list(asked)))
     except (RequestError, TypeError) as error:
         raise ConfigError(f"this is no request: {error}") from error
 

@@ -16,7 +16,7 @@ from otel_runlog.capture import Capture, CapturedLlm
 from otel_runlog.conversation import CallError, LlmAnswer
 from otel_runlog.errors import ConfigError, ReplayedLlmError
 from otel_runlog.replaying.asking_again import Asserting, Reporting, ask_again
-from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, error_for
+from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, error_for, mode_of
 from otel_runlog.replaying.doors import (
     Asked,
     LlmClient,
@@ -146,8 +146,8 @@ class ReplayLlmClient:
         redact: Redact | None = None,
         ignore: Sequence[str] = (),
     ) -> None:
-        check_replayable(capture, mode=ReplayMode(mode), key=key)
-        if (ReplayMode(mode) is ReplayMode.LIVE) is (live is None):
+        check_replayable(capture, mode=mode_of(mode), key=key)
+        if (mode_of(mode) is ReplayMode.LIVE) is (live is None):
             raise ConfigError("`live` is the client that answers in live mode, and in no other")
         self._live = live
         self._matcher = Matcher(capture, mode=mode, key=key, compare=compare, redact=redact, ignore=ignore)

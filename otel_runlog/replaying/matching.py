@@ -16,7 +16,7 @@ from otel_runlog.capture import Capture
 from otel_runlog.conversation import CallError, Json, LlmAnswer, LlmRequest
 from otel_runlog.errors import ConfigError
 from otel_runlog.model import RunStatus
-from otel_runlog.replaying.divergence import DRIFT, DivergenceReport, ReplayMode, ReproVerdict, StepDivergence
+from otel_runlog.replaying.divergence import DRIFT, DivergenceReport, ReplayMode, ReproVerdict, StepDivergence, mode_of
 from otel_runlog.replaying.llm_matching import Key, LlmMatching
 from otel_runlog.replaying.normalising import Normaliser, Redact, redaction_unknown, redactor_for
 from otel_runlog.replaying.outcomes import Missed, Served, ToolMissed, ToolServed
@@ -60,7 +60,7 @@ class Matcher:
         unknown = sorted(set(compare) - set(_COMPARABLE))
         if unknown:
             raise ConfigError(f"compare must be of {', '.join(_COMPARABLE)}: {unknown[0]!r}")
-        self.capture, self.mode = capture, ReplayMode(mode)
+        self.capture, self.mode = capture, mode_of(mode)
         self._is_fatal = frozenset(_COMPARABLE[name] for name in compare)
         normaliser = Normaliser(redactor_for(capture, redact), ignore)
         unknown_rules = redaction_unknown(capture, redact)

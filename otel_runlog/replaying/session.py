@@ -19,10 +19,9 @@ import msgspec
 
 from otel_runlog.capture import Capture
 from otel_runlog.config import process_environment
-from otel_runlog.errors import ConfigError
 from otel_runlog.redaction import redactor_of
 from otel_runlog.replaying.answering import Answering
-from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, ReproVerdict
+from otel_runlog.replaying.divergence import DivergenceReport, ReplayMode, ReproVerdict, mode_of
 from otel_runlog.replaying.environment import LASTING, Overlays, environment
 from otel_runlog.replaying.exchanges import Exchange, Exchanges
 from otel_runlog.replaying.kept import Kept
@@ -88,7 +87,7 @@ class ReplaySession:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self.capture = capture
-        self.mode = _mode(mode)
+        self.mode = mode_of(mode)
         check_replayable(capture, mode=self.mode, key=key)
         redact = redact or _own_redactor(capture, self.mode)
         self.matcher = Matcher(capture, mode=self.mode, key=key, compare=compare, redact=redact, ignore=ignore)
@@ -261,13 +260,6 @@ def _note(session: ReplaySession, error: Exception) -> None:
     report = session.report
     if report.verdict is ReproVerdict.DIVERGED:
         error.add_note(text_of(report))
-
-
-def _mode(mode: ReplayMode | str) -> ReplayMode:
-    try:
-        return ReplayMode(mode)
-    except ValueError:
-        raise ConfigError(f"mode must be one of {', '.join(ReplayMode)}: {mode!r}") from None
 
 
 def _own_redactor(capture: Capture, mode: ReplayMode) -> Redact | None:

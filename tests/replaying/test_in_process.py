@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from recorded import SYSTEM, asks, assistant, calls, capture, llm, result, says, tool
+from recorded import SYSTEM, asks, assistant, calls, capture, llm, result, says, tool, user
 
 import otel_runlog
 from otel_runlog.capture import Capture, RedactionRules
@@ -276,6 +276,16 @@ def test_an_agent_is_answered_whole() -> None:
     assert (report.verdict, report.served) == (ReproVerdict.EQUIVALENT, 2)
     assert [d.path for d in report.divergences] == ["tools[weather]"]
     assert ReplayLlmClient(WEATHER).complete(body["messages"]).text == "18C in Paris"
+
+
+def test_a_text_alone_is_what_the_user_says() -> None:
+    run = capture(llm(LlmRequest(turns=(user("hi"),)), "hello"))
+    assert ReplayLlmClient(run).complete("hi").text == "hello"
+
+
+def test_a_mode_that_is_none_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match="mode must be one of strict, soft, live: 'hard'"):
+        ReplayLlmClient(WEATHER, mode="hard")  # type: ignore[arg-type]
 
 
 def test_async_agents_are_answered_too() -> None:
