@@ -47,7 +47,7 @@ def write_capture(path: str | os.PathLike[str], capture: Capture, *, replace: bo
         path: of the file; in a folder it gets the run's id as its name.
         capture: what to write.
         replace: whether a file that is there goes, at once and only when the new one is whole. What a symbolic link
-            points to is never touched.
+            points to is never touched, and neither are devices and pipes.
 
     Returns:
         The file's path.
@@ -60,6 +60,7 @@ def write_capture(path: str | os.PathLike[str], capture: Capture, *, replace: bo
         target = target / file_name_of(capture.run_id)
     data = dumps(capture)
     try:
+        _check_is_file(target)
         if replace:
             _replace(target, data)
         else:
@@ -73,6 +74,14 @@ def write_capture(path: str | os.PathLike[str], capture: Capture, *, replace: bo
 
 def _reason(error: OSError | ValueError) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _check_is_file(target: Path) -> None:
+    if not os.path.lexists(target):
+        return
+    mode = target.lstat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        raise CaptureError(f"{target}: it is no file")
 
 
 def _create(target: Path, data: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +40,15 @@ def _format(ctx: click.Context, option: click.Parameter, value: str) -> Format:
     raise click.BadParameter(f"{why}, only {', '.join(FORMATS)}", ctx, option)
 
 
+def _output(ctx: click.Context, option: click.Parameter, value: str | None) -> Path | None:
+    """The file or folder to write to; None is stdout."""
+    if value in (None, "-"):
+        return None
+    if value.endswith(os.sep) and not Path(value).is_dir():
+        raise click.BadParameter(f"there is no folder {value}", ctx, option)
+    return Path(value)
+
+
 @click.command(epilog="Example: otel-runlog capture last --pin")
 @click.argument("run", metavar="RUN")
 @click.option("--pin/--unpin", "pinned", default=None, help="Whether `gc` leaves it, however old and large it is.")
@@ -62,8 +72,8 @@ def capture(run: str, *, pinned: bool | None, memory_ref: str | None, db: Path) 
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="A new file, or a folder: there it is called after the run.  [default: stdout]",
+    callback=_output,
+    help="A new file, or a folder: there it is called after the run.  [default: stdout, as is -]",
 )
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @db_option

@@ -269,6 +269,17 @@ def test_a_link_to_nowhere_is_not_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.fault(43)
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_pipe_or_device_is_never_replaced(replace: bool, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(CaptureError, match="it is no file"):
+        write_capture(pipe, capture(), replace=replace)
+    assert pipe.is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
 def test_only_the_owner_reads_a_file_that_was_written(tmp_path: Path) -> None:
     before = os.umask(0)
     try:

@@ -40,6 +40,13 @@ def new(tmp_path):
 def test_export_writes_the_document_to_stdout(call, kept):
     result = call("export", RUN[:6], "--db", kept)
     assert (result.exit_code, result.stdout_bytes) == (0, dumps(a_capture()))
+    assert call("export", RUN[:6], "-o", "-", "--db", kept).stdout_bytes == dumps(a_capture())
+
+
+def test_export_makes_no_folder_and_no_file_in_place_of_one(call, kept, tmp_path):
+    result = call("export", "last", "-o", f"{tmp_path}/out/", "--db", kept)
+    assert (result.exit_code, list(tmp_path.iterdir())) == (2, [kept])
+    assert "there is no folder" in result.stderr
 
 
 def test_export_writes_a_private_file_and_replaces_one_only_when_told(call, kept, tmp_path):
