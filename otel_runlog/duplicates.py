@@ -98,29 +98,40 @@ def _reading(node: Node) -> Reading:
 def _peers(calls: list[Node], above: dict[int, Node]) -> Found:
     """Views beside each other: same response id, or the same numbers in the same time, from different scopes.
 
-    Of one call each scope has one view: two alike calls at the same time are not taken for one. A view inside another
-    has that one's scope too: calls that fail in 1 ms, one after the other, overlap within the tolerance.
+    Of one call each scope has one view: two alike calls at the same time are not taken for one. What has a view of a
+    scope around it or inside it has no other of that scope beside it: calls that fail in 1 ms, one after the other,
+    overlap within the tolerance.
     """
     found: Found = {}
     if len({n.scope for n in calls}) <= 1:
         return found
     scopes: dict[int, frozenset[str]] = {id(n): frozenset((n.scope,)) for n in calls}
-    for node in calls:
-        outer = above.get(id(node))
-        if outer is not None and outer.kind is node.kind and outer.scope != node.scope:
-            scopes[id(node)] |= {outer.scope}
-            scopes[id(outer)] |= {node.scope}
+    nested = _nested_scopes(calls, above)
     for alike in _buckets(calls):
         everywhere = frozenset(n.scope for n in alike)
         for i, node in enumerate(alike):
             for other in _overlapping(alike, i):
                 if id(node) in found or scopes[id(node)] >= everywhere:
                     break
-                if id(other) in found or scopes[id(node)] & scopes[id(other)] or not same_call(node, other):
+                x, y = id(node), id(other)
+                seen = scopes[x] & (scopes[y] | nested[y]) or nested[x] & scopes[y]
+                if y in found or seen or not same_call(node, other):
                     continue
                 keep, drop = (node, other) if quality(node) >= quality(other) else (other, node)
                 found[id(drop)] = keep
                 scopes[id(keep)] |= scopes[id(drop)]
+                nested[id(keep)] |= nested[id(drop)]
+    return found
+
+
+def _nested_scopes(calls: list[Node], above: dict[int, Node]) -> dict[int, frozenset[str]]:
+    """The scopes of the views that each call has around it and inside it."""
+    found: dict[int, frozenset[str]] = {id(n): frozenset() for n in calls}
+    for node in calls:
+        outer = above.get(id(node))
+        if outer is not None and outer.kind is node.kind:
+            found[id(node)] |= {outer.scope}
+            found[id(outer)] |= {node.scope}
     return found
 
 

@@ -74,6 +74,14 @@ def test_calls_that_fail_in_no_time_one_after_the_other_stay_calls_of_their_own(
     assert len(counted(*t.spans)) == 4
 
 
+def test_two_views_inside_a_third_are_one_call() -> None:
+    t = TraceBuilder()
+    outer = call(t, "outer", {"gen_ai.response.id": "r1"}, parent="aa", start_ms=0, duration_ms=9, scope="s0")
+    for scope in ("s1", "s2"):
+        call(t, scope, {"gen_ai.response.id": "r1"}, parent=outer, start_ms=1, scope=scope)
+    assert len(counted(*t.spans)) == 1
+
+
 def test_the_view_that_knows_more_counts() -> None:
     t = TraceBuilder()
     call(t, "blind", start_ms=1, scope="s1", parent="aa")
