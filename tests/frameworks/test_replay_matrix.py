@@ -40,7 +40,13 @@ MAKERS = {
     **dict.fromkeys(((api, "pydantic-ai") for api in LOOPS), None),
 }
 """The API and who instruments its client; None: the client or the framework traces itself."""
-CLIENTS = {"chat": "openai", "responses": "openai", "messages": "anthropic", "gemini": "google.genai"}
+CLIENTS = {
+    "chat": "openai.resources.chat.completions",
+    "responses": "openai.resources.responses",
+    "messages": "anthropic.resources.messages",
+    "gemini": "google.genai.models",
+}
+"""The module that instrumentations wrap; it is there before, so that their wrappers can be taken off."""
 CONTENT = {
     "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
