@@ -22,7 +22,7 @@ from otel_runlog.captures.building import capture_of
 from otel_runlog.captures.document import dumps, loads, problems_of, read_capture
 from otel_runlog.config import require_db
 from otel_runlog.conversation import Role
-from otel_runlog.errors import CaptureError, CaptureMissingError, ConfigError, RunNotFoundError
+from otel_runlog.errors import CaptureError, CaptureMissingError, ConfigError, RunNotFoundError, StoreError
 from otel_runlog.llm_io import PREVIEW_CHARS, StepMessages
 from otel_runlog.model import Content, RunLog, RunStatus, utc
 from otel_runlog.replaying.divergence import DivergenceReport
@@ -39,6 +39,7 @@ PATIENCE_S: Final = 2.0
 """How long another process is waited for that holds a store given by its file."""
 _MAGIC: Final = b"DUCK"
 _MAGIC_AT: Final = 8
+_EPOCH: Final = dt.datetime.fromtimestamp(0, dt.UTC)
 _MOST_COMPLETE_FIRST: Final = tuple(Content)
 
 
@@ -119,6 +120,8 @@ def persist_capture(
     if memory_ref is not None:
         capture = msgspec.structs.replace(capture, memory_ref=memory_ref)
     document = dumps(capture)
+    if isinstance(what, Capture) or memory_ref is not None:
+        loads(document, name=f"the capture of run {capture.run_id}")  # nothing is kept that cannot be read again
     with CaptureWriter(path, timeout_s=timeout_s) as writer:
         writer.keep(capture, document, kept_ns=time.time_ns(), pinned=pinned, previews=_previews(capture))
     return capture
@@ -194,15 +197,17 @@ def gc_captures(
         dry_run: say what would go, and remove nothing.
 
     Raises:
-        ConfigError: a limit is negative, or a time names no zone.
+        ConfigError: a limit is negative, or a time is none or names no zone.
         StoreLockedError: another process holds the store.
-        StoreError: the store cannot be used.
+        StoreError: there is no store, or it cannot be used.
     """
     before_ns = _before_ns(older_than)
     for name, limit in (("keep", keep), ("max_bytes", max_bytes)):
         if limit is not None and limit < 0:
             raise ConfigError(f"{name} must not be negative: {limit}")
     path, timeout_s = _place(store)
+    if not path.exists():
+        raise StoreError(f"there is no store at {path.absolute()}")
     with MaintenanceStore(path, timeout_s) as maintenance:
         captures = maintenance.captures()
         going = captures_over(captures, before_ns=before_ns, keep=keep, max_bytes=max_bytes)
@@ -240,7 +245,10 @@ def captures_over(
 
 def _before_ns(older_than: dt.datetime | dt.timedelta | None) -> int | None:
     if isinstance(older_than, dt.timedelta):
-        older_than = dt.datetime.now(dt.UTC) - older_than
+        now = dt.datetime.now(dt.UTC)
+        older_than = now - min(older_than, now - _EPOCH)
+    if older_than is not None and not isinstance(older_than, dt.datetime):
+        raise ConfigError(f"older_than must be a datetime or a timedelta, not {older_than!r}")
     if older_than is not None and older_than.tzinfo is None:
         raise ConfigError(f"the time {older_than.isoformat()} names no zone")
     return ns_of(older_than)

@@ -25,7 +25,14 @@ from otel_runlog.captures.keeping import (
     load_capture,
     persist_capture,
 )
-from otel_runlog.errors import CaptureError, CaptureMissingError, ConfigError, RunNotFoundError, StoreLockedError
+from otel_runlog.errors import (
+    CaptureError,
+    CaptureMissingError,
+    ConfigError,
+    RunNotFoundError,
+    StoreError,
+    StoreLockedError,
+)
 from otel_runlog.maintenance import compact, gc
 from otel_runlog.model import AgentUsage, Content, Cost, CostStatus, RunStatus, Usage
 from otel_runlog.pricing import PriceTable
@@ -429,10 +436,31 @@ def test_collected_captures_are_gone_from_every_view_and_their_runs_stay(db):
     assert len(runs(db)) == 3
 
 
-@pytest.mark.parametrize("limits", [{"keep": -1}, {"max_bytes": -1}, {"older_than": dt.datetime(2026, 11, 1)}])  # noqa: DTZ001
+@pytest.mark.parametrize(
+    "limits", [{"keep": -1}, {"max_bytes": -1}, {"older_than": NOON.replace(tzinfo=None)}, {"older_than": "90d"}]
+)
 def test_a_limit_that_is_none_is_an_error(db, limits):
     with pytest.raises(ConfigError):
         gc_captures(db, **limits)
+
+
+def test_no_age_is_too_large(db):
+    persist_capture(db, a_capture())
+    assert gc_captures(db, older_than=dt.timedelta.max).kept == 1
+
+
+def test_where_no_store_is_none_is_made(absent):
+    with pytest.raises(StoreError, match="there is no store at"):
+        gc_captures(absent, keep=1)
+    assert not absent.exists()
+
+
+def test_what_could_not_be_read_again_is_not_kept(absent):
+    with pytest.raises(CaptureError, match="memory_ref: Expected `str`, got `int`"):
+        persist_capture(absent, a_capture(), memory_ref=7)
+    with pytest.raises(CaptureError, match="completeness"):
+        persist_capture(absent, a_capture(completeness="nearly"))
+    assert not absent.exists()
 
 
 def test_a_replay_is_kept_with_its_run_and_capture(db):
