@@ -215,8 +215,11 @@ def _is_cut_short(call: CallPart) -> bool:
 
 def _lacks_media(request: LlmRequest) -> bool:
     """Whether a picture or a file was sent of which neither bytes nor address are known."""
-    parts = (part for turn in request.turns for part in turn.parts)
-    return any(isinstance(part, MediaPart) and not (part.sha256 or part.uri) for part in parts)
+    parts = [part for turn in request.turns for part in turn.parts]
+    results = (part.value for part in parts if isinstance(part, ResultPart) and isinstance(part.value, list))
+    return any(isinstance(part, MediaPart) and not (part.sha256 or part.uri) for part in parts) or any(
+        {"media": None} in blocks for blocks in results
+    )
 
 
 def _begins_later(request: LlmRequest) -> bool:

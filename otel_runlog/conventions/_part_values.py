@@ -18,6 +18,7 @@ TEXT_TYPES = frozenset({"text", "input_text", "output_text", "summary_text", "re
 TEXT_KEYS = ("text", "content", "refusal", "value")
 OUTPUT_TYPES = frozenset({"text", "json", "error-text", "error-json", "content"})
 """AI SDK's {type, value} around a tool's result."""
+HOLLOW: tuple[Json, ...] = ({"type": "image"}, {"type": "document"})
 MIME_KEYS = ("mime_type", "media_type", "mimeType", "mediaType")
 DATA_KEYS = ("data", "base64", "bytes", "file_data", "content", "b64_json")
 URI_KEYS = (
@@ -80,6 +81,9 @@ def _of_blocks(blocks: list[Json]) -> Json:
 
 
 def _digested(block: Json) -> Json:
+    """A picture by what is known of it: nothing where an emitter kept its type alone, as Anthropic's client does."""
+    if block in HOLLOW:
+        return {"media": None}
     found = media_of(block) if isinstance(block, dict) and "type" in block else None
     return {"media": found.sha256 or found.uri} if found else block
 

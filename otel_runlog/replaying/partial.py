@@ -12,7 +12,7 @@ from otel_runlog.replaying.comparing import same
 LEAST_LETTERS: Final = 32
 """A text that was cut shorter than this says too little to be known again."""
 MEDIA: Final = "media"
-"""Where canonical turns have digests and addresses; a tool's result with a member of that name is compared the same."""
+"""Where canonical turns and results have digests and addresses."""
 _ELLIPSES: Final = ("...", "…")
 
 
@@ -39,7 +39,7 @@ def _goes_on(recorded: Json, asked: Json) -> bool:
 def _media(recorded: Json, asked: Json) -> bool:
     """Pictures and files, of some of which nothing is known but that they were there."""
     if not (isinstance(recorded, list) and isinstance(asked, list)):
-        return _goes_on(recorded, asked)
+        return recorded is None or _goes_on(recorded, asked)
     return len(recorded) == len(asked) and all(a is None or a == b for a, b in zip(recorded, asked, strict=True))
 
 

@@ -156,6 +156,9 @@ def test_a_cancelled_call_without_an_answer_is_not_to_be_relied_on() -> None:
 
 CUT = '[{"role":"user","parts":[{"type":"text","content":"hi, and th'
 CUT_CALL = messages(("assistant", tool_call("f", '{"city": "Par')))
+SHOT = messages(
+    ("user", "look"), ("assistant", tool_call("s", {}, "c")), ("tool", tool_result([{"type": "image"}], "c"))
+)
 TEXT_CALL = messages(("assistant", tool_call("python", "print(1)")))
 
 
@@ -171,8 +174,12 @@ TEXT_CALL = messages(("assistant", tool_call("python", "print(1)")))
         (io(), Content.NONE, False, False),
         (io("<REDACTED>", "<REDACTED>"), Content.NONE, False, False),
         (io(messages(("tool", tool_result(1, "c"))), HELLO), Content.TRUNCATED, True, True),
+        (io(SHOT, HELLO), Content.TRUNCATED, True, True),
     ],
-    ids=["full", "answer", "prompt", "cut", "cut arguments", "text arguments", "none", "hidden", "end of a prompt"],
+    ids=[
+        *("full", "answer", "prompt", "cut", "cut arguments", "text arguments", "none", "hidden", "end of a prompt"),
+        "a result's picture",
+    ],
 )
 def test_completeness_says_how_much_of_a_call_is_here(
     attributes: Attributes, expected: Content, has_request: bool, has_answer: bool

@@ -335,6 +335,13 @@ def test_a_picture_that_was_too_large_for_an_emitter_is_one_of_which_nothing_is_
     assert turn.parts == (TextPart("see"), MediaPart())
 
 
+def test_a_picture_in_a_result_of_which_the_type_is_left_is_one_of_which_nothing_is_known() -> None:
+    """The Anthropic client's own spans."""
+    blocks = [{"type": "text", "text": "here"}, {"type": "image"}]
+    [turn] = turn_of({"role": "user", "parts": [{"type": "tool_call_response", "id": "c1", "response": blocks}]})
+    assert [part.value for part in turn.parts if isinstance(part, ResultPart)] == [["here", {"media": None}]]
+
+
 def step(kind: StepKind = StepKind.LLM, **more: Any) -> Step:
     return Step("t", "s", kind, request_model="m", **more)
 

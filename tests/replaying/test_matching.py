@@ -334,6 +334,14 @@ def test_a_picture_that_was_not_recorded_can_be_any_picture() -> None:
     assert isinstance(Matcher(run).ask(shown("bb", "cc")), Missed)
 
 
+def test_a_picture_in_a_result_that_was_not_recorded_can_be_any_picture() -> None:
+    def shot(digest: str | None) -> LlmRequest:
+        return LlmRequest(turns=(user("look"), assistant("", calls("shot", {})), result(["here", {"media": digest}])))
+
+    matcher = Matcher(capture(in_part(shot(None), "a dog")))
+    assert answer(matcher.ask(shot("aa"))) == "a dog"
+
+
 # -- tools ---
 
 
