@@ -326,11 +326,20 @@ def answer_of(io: LlmIo, step: Step) -> LlmAnswer | None:
         return None
     return LlmAnswer(
         parts=tuple([p for turn in turns_of(io.output) for p in turn.parts]),
-        finish_reason=finish_reason_of(step.finish_reason),
+        finish_reason=finish_reason_of(step.finish_reason or _reason_in(io.output)),
         response_id=step.response_id,
         model=step.response_model or step.model,
         usage=step.usage,
     )
+
+
+def _reason_in(messages: Sequence[Message]) -> str | None:
+    """Why an answer ended, where only its message says so (OTel GenAI 1.37: an output message's `finish_reason`)."""
+    for message in messages:
+        value = value_in(message.raw) if '"finish_reason"' in message.raw else None
+        if isinstance(value, dict) and isinstance(word := value.get("finish_reason"), str):
+            return word
+    return None
 
 
 def finish_reason_of(word: str | None) -> FinishReason | None:

@@ -372,6 +372,14 @@ def test_without_content_there_is_neither_request_nor_answer() -> None:
     assert answer_of(io(Content.FULL, input=HI), step()) is None
 
 
+@pytest.mark.parametrize(("said", "reason"), [('"length"', FinishReason.LENGTH), ("7", None), ('"whatever"', None)])
+def test_why_an_answer_ended_its_message_says_where_the_span_does_not(said: str, reason: FinishReason | None) -> None:
+    raw = f'{{"role":"assistant","finish_reason":{said},"parts":[{{"type":"text","content":"so"}}]}}'
+    answer = answer_of(io(Content.FULL, input=HI, output=(Message("assistant", "so", raw),)), step())
+    assert answer is not None
+    assert answer.finish_reason is reason
+
+
 def test_an_embedding_is_asked_for_texts() -> None:
     asked = (Message("user", "a", '"a"'), Message("user", "", '{"requests":[{"content":{"parts":[{"text":"b"}]}}]}'))
     embedding = io(Content.FULL, input=asked, output=HI)
