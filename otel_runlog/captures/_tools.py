@@ -7,7 +7,7 @@ told whole: the answer says what was called with what, the next prompt what came
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -122,15 +122,19 @@ def _arguments(tool: CapturedTool, part: CallPart) -> Json:
 def _asked_in(calls: Sequence[CapturedLlm]) -> list[_Asked]:
     """The tool calls that answers ask for, in order, with the results that later prompts tell."""
     by_id = _results_by_id(calls)
+    parts = [call.answer.tool_calls if call.answer else () for call in calls]
+    ids = {part.id for asked_for in parts for part in asked_for}
     found = []
     for number, call in enumerate(calls):
-        asked = [_Asked(call.call_index, part) for part in (call.answer.tool_calls if call.answer else ())]
-        for one in asked:
-            told = (t for t in by_id.get(one.part.id or "", ()) if t[0] > call.call_index)
-            if (first := next(told, None)) is not None:
-                one.tell(first[1], first[0])
+        asked = [_Asked(call.call_index, part) for part in parts[number]]
+        for place, one in enumerate(asked):
+            before = sum(1 for other in asked[:place] if other.part.id == one.part.id)
+            told = [t for t in by_id.get(one.part.id or "", ()) if t[0] > call.call_index]
+            told = [t for t in told if t[0] == told[0][0]][before:]
+            if told:
+                one.tell(told[0][1], told[0][0])
         if any(one.result is None for one in asked):
-            _tell_by_order(asked, call, calls[number + 1 :])
+            _tell_by_order(asked, call, calls[number + 1 :], ids)
         found += asked
     return found
 
@@ -153,9 +157,13 @@ def _results(turns: Iterable[Turn]) -> list[ResultPart]:
     return [part for turn in turns for part in turn.parts if isinstance(part, ResultPart)]
 
 
-def _tell_by_order(asked: list[_Asked], call: CapturedLlm, later: Sequence[CapturedLlm]) -> None:
-    """Give calls the results of the next prompt of the conversation that name none of them: by tool, else in order."""
-    ids = {one.part.id for one in asked if one.result is not None}
+def _tell_by_order(
+    asked: list[_Asked], call: CapturedLlm, later: Sequence[CapturedLlm], ids: Collection[str | None]
+) -> None:
+    """Give calls the results of the next prompt of the conversation that name no call: by tool, else in order.
+
+    `ids` are those of all calls that were asked for: an answer that was dropped and asked for again has no results.
+    """
     for following in later:
         results = [r for r in _results(_news(call, following)) if not r.id or r.id not in ids]
         for result in results:

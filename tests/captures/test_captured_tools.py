@@ -166,6 +166,24 @@ def test_a_result_that_names_another_id_than_the_call_is_taken_in_order() -> Non
     assert [(t.call_id, t.result) for t in a.tools()] == [("fc_1", "18C")]
 
 
+def test_an_id_that_two_calls_of_one_answer_have_means_one_after_the_other() -> None:
+    a = Agent()
+    a.ask(call("weather", {"city": "Paris"}, "c1"), call("weather", {"city": "Rome"}, "c1"))
+    a.told(result("18C", "c1"), result("25C", "c1"))
+    a.ask(DONE)
+    assert [(t.arguments, t.result) for t in a.tools()] == [({"city": "Paris"}, "18C"), ({"city": "Rome"}, "25C")]
+
+
+def test_an_answer_that_was_dropped_and_asked_for_again_called_no_tool() -> None:
+    a = Agent()
+    a.ask(call("weather", {"city": "Paris"}, "c1"))
+    a.history.pop()
+    a.ask(call("weather", {"city": "Paris"}, "c2"))
+    a.told(result("18C", "c2"))
+    a.ask(DONE)
+    assert [(t.after_call, t.call_id, t.result) for t in a.tools()] == [(2, "c2", "18C")]
+
+
 def test_a_span_without_an_id_is_never_told_twice() -> None:
     a = Agent()
     a.ask(call("weather", {"city": "Paris"}, "c1"), call("weather", {"city": "Rome"}, "c2"))
