@@ -310,10 +310,17 @@ def request_of(
         inputs = inputs_of(io.input)
         return LlmRequest(operation="embedding", inputs=inputs, model=model, params=params) if inputs else None
     asked = read(io.input)
-    if not asked or io.completeness is Content.NONE or (io.completeness is Content.ANSWER and not remembered):
+    if io.completeness is Content.NONE or (io.completeness is Content.ANSWER and not remembered):
+        return None
+    if not asked and not (io.completeness is Content.FULL and _is_empty(io.input)):
         return None
     turns = read(io.system) + asked
     return LlmRequest(turns=turns, model=model, params=params, tools=tools, previous_response_id=remembered)
+
+
+def _is_empty(asked: Sequence[Message]) -> bool:
+    """Whether a prompt was sent that says nothing: an empty text, of which some emitters keep the role alone."""
+    return bool(asked) and not any(m.text or any(marker in m.raw for marker in MARKERS) for m in asked)
 
 
 def _params(params: Attributes) -> Params:

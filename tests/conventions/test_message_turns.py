@@ -353,6 +353,21 @@ def io(content: Content, **more: Any) -> LlmIo:
 HI = (Message("user", "hi", '{"role":"user","content":"hi"}'),)
 
 
+@pytest.mark.parametrize(
+    "raw", ['{"role":"user"}', '{"role":"user","content":""}', '{"role":"user","parts":[{"type":"text","content":""}]}']
+)
+def test_an_empty_prompt_is_a_request_that_says_nothing(raw: str) -> None:
+    said = (Message("system", "be brief", '{"role":"system","content":"be brief"}'),)
+    request = request_of(io(Content.FULL, system=said, input=(Message("user", "", raw),)), step(StepKind.LLM))
+    assert request is not None
+    assert request.turns == (Turn(Role.SYSTEM, (TextPart("be brief"),)),)
+
+
+def test_a_hidden_prompt_is_no_request() -> None:
+    hidden = (Message("user", "", '{"role":"user","content":"__REDACTED__"}'),)
+    assert request_of(io(Content.FULL, input=hidden), step(StepKind.LLM)) is None
+
+
 def test_a_request_takes_model_parameters_and_the_answer_that_it_goes_on_from() -> None:
     params: dict[str, Any] = {"temperature": 1, "previous_response_id": "resp_1"}
     request = request_of(io(Content.FULL, input=HI), step(params=params))
