@@ -1,10 +1,14 @@
 """What each instrumentation recorded of a real client replays from its spans alone, whole or streamed, either way."""
 
 import importlib
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -14,6 +18,7 @@ from replay_loops import LOOPS, PYDANTIC_AI_LOOPS, SCRIPT
 from restored import restored
 
 from otel_runlog.captures.building import captures_of
+from otel_runlog.captures.document import dumps, loads
 from otel_runlog.replaying.session import replay_session
 from otel_runlog.span import from_sdk
 
@@ -53,10 +58,14 @@ CONTENT = {
     "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE": "content",
 }
 PYDANTIC_AI_MODULES = {"chat": "openai", "responses": "openai", "messages": "anthropic", "gemini": "google"}
+APART = frozenset({"traceloop"})
+"""Recorded in processes of their own: instrumented a second time in one, it adds each chunk of a stream twice."""
 KEYS = {"OPENAI_API_KEY": "unused", "ANTHROPIC_API_KEY": "unused", "GEMINI_API_KEY": "unused"}
 
 
 class Case(NamedTuple):
+    """An API, who instruments it, the instrumentations, and the loop to run."""
+
     api: str
     maker: str
     instrumentors: list
@@ -65,13 +74,15 @@ class Case(NamedTuple):
 
 @pytest.fixture(params=MAKERS, ids="-".join)
 def case(request):
-    """An API, who instruments it, the instrumentations, and the loop to run with a tracer provider or none."""
-    api, maker = request.param
+    return _case(*request.param)
+
+
+def _case(api, maker):
     pytest.importorskip(CLIENTS[api], reason=NEEDS_FRAMEWORKS)
     if maker == "pydantic-ai":
         pytest.importorskip("pydantic_ai.models." + PYDANTIC_AI_MODULES[api], reason=NEEDS_FRAMEWORKS)
         return Case(api, maker, [], PYDANTIC_AI_LOOPS[api])
-    return Case(api, maker, _instrumentors(MAKERS[request.param]), LOOPS[api])
+    return Case(api, maker, _instrumentors(MAKERS[api, maker]), LOOPS[api])
 
 
 def _instrumentors(place):
@@ -101,7 +112,7 @@ def recordings():
 
 
 @pytest.fixture
-def recorded(case, monkeypatch, tmp_path, recordings):
+def recorded(case, monkeypatch, recordings):
     """Records the loop of the case, whole or streamed: the capture of its run, from spans only."""
     for name, value in CONTENT.items():
         monkeypatch.setenv(name, value)
@@ -110,14 +121,15 @@ def recorded(case, monkeypatch, tmp_path, recordings):
     def record(*, stream):
         key = (case.api, case.maker, stream)
         if key not in recordings:
-            recordings[key] = _recorded(case, stream, monkeypatch, tmp_path)
+            record_case = _recorded_apart if case.maker in APART else _recorded
+            recordings[key] = record_case(case, stream, monkeypatch)
         return recordings[key]
 
     return record
 
 
-def _recorded(case, stream, monkeypatch, folder):
-    tracing = Projected(folder)
+def _recorded(case, stream, monkeypatch):
+    tracing = Projected(Path())
     own = case.maker == "pydantic-ai"
     native = _global_tracing(tracing.provider) if case.maker == "anthropic-sdk" else nullcontext()
     agent = nullcontext() if own else tracing.agent("forecaster")
@@ -129,6 +141,17 @@ def _recorded(case, stream, monkeypatch, folder):
     assert (text, len(provider.served)) == (SCRIPT[-1].text, len(SCRIPT))
     [capture] = captures_of([from_sdk(span) for span in tracing._spans.get_finished_spans()])
     return capture
+
+
+def _recorded_apart(case, stream, _monkeypatch):
+    done = subprocess.run(
+        [sys.executable, __file__, case.api, case.maker, "stream" * stream],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return loads(done.stdout)
 
 
 @contextmanager
@@ -153,3 +176,8 @@ def test_spans_alone_replay_the_loop(case, recorded, recorded_as, replayed_as):
 
     assert (session.report.verdict, session.report.divergences) == ("identical", ())
     assert (session.report.served, session.report.not_reached) == (2, 0)
+
+
+if __name__ == "__main__":
+    api, maker, stream = sys.argv[1:]
+    sys.stdout.buffer.write(dumps(_recorded(_case(api, maker), bool(stream), pytest.MonkeyPatch())))
