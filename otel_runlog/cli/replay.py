@@ -25,9 +25,10 @@ from otel_runlog.config import process_environment
 from otel_runlog.errors import ConfigError, ReplayError, RunLogError, RunNotFoundError
 from otel_runlog.journal.folder import journal_folder, segments
 from otel_runlog.replaying.divergence import DRIFT, DivergenceReport, ReplayMode, ReproVerdict
+from otel_runlog.replaying.llm_matching import answerable
 from otel_runlog.replaying.policies import PolicyKind, ToolPolicies, parse_policies
 from otel_runlog.replaying.replay_run import Ending, run_of_replay
-from otel_runlog.replaying.report import as_json, text_of
+from otel_runlog.replaying.report import as_json, calls_named, text_of
 from otel_runlog.replaying.session import ReplaySession
 from otel_runlog.show.screen import Screen
 from otel_runlog.show.table import Cell
@@ -192,6 +193,9 @@ def _notice(capture: Capture, mode: ReplayMode, policies: ToolPolicies, command:
     agent = f" of {capture.run.agent}" if capture.run.agent else ""
     calls = f"{_calls(len(capture.llm_io), 'model call')}, {_calls(len(capture.tool_io), 'tool call')}"
     yield f"replaying run {capture.run_id[:_SHORT_ID]}{agent} ({calls}), {mode}: {shlex.join(command)}"
+    lacking = [call.call_index for call in capture.llm_io if not answerable(call)]
+    if lacking:
+        yield f"answers that were not recorded, so that these cannot be served: {calls_named(lacking)}"
     counts = Counter(tool.name for tool in capture.tool_io)
     real = [(name, n) for name, n in counts.items() if policies.of(name).kind is PolicyKind.REAL]
     others = [(name, n) for name, n in counts.items() if policies.of(name).kind is not PolicyKind.REAL]

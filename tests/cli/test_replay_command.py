@@ -15,12 +15,13 @@ import pytest
 import replay_agent
 from provider import Answer, ScriptedProvider
 from replay_captures import letters
-from replays import RUN_ID
+from replays import RUN_ID, answer, call, capture, request
 
 from otel_runlog import DuckDBRunLogStore
 from otel_runlog.captures.document import write_capture
 from otel_runlog.captures.keeping import load_capture, persist_capture
 from otel_runlog.cli.main import main
+from otel_runlog.conversation import LlmAnswer, LlmRequest
 from otel_runlog.model import CostStatus, RunStatus
 from otel_runlog.replaying.report import FOOTER
 
@@ -353,6 +354,15 @@ replay of 3f2a9c00: diverged at call 1 of 4: request changed (llm, agent speller
   missing   call 2 (llm), call 3 (tool t), call 4 (tool t)
   served 0 of 4 · live 0 · not reached 3
 """
+
+
+def test_what_cannot_be_served_is_said_before_the_program_starts(replay: Replay, tmp_path: Path) -> None:
+    """As an embedding whose vectors no span has."""
+    asked = LlmRequest(operation="embedding", inputs=("a",), model="m")
+    run = capture(call(1, request("hi"), answer("hello")), call(2, asked, LlmAnswer()), call(3, asked, LlmAnswer()))
+    write_capture(tmp_path / "run.json", run)
+    _, _, err = replay(tmp_path / "run.json", "--", "true")
+    assert err.splitlines()[1] == "answers that were not recorded, so that these cannot be served: calls 2-3"
 
 
 def test_a_run_that_is_not_there_could_not_be_replayed(replay: Replay, db: Path) -> None:
