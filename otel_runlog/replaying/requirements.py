@@ -71,9 +71,13 @@ def _text(capture: Capture, chats: Sequence[CapturedLlm], having: Sequence[Captu
     which = ", ".join(lacking[:_SHOWN]) + (", ..." if len(lacking) > _SHOWN else "")
     which = f" (not: call {which})" if having else ""
     return (
-        f"run {capture.run_id[:8]} cannot be replayed: {len(chats)} model calls, {len(having)} recorded with "
+        f"run {capture.run_id[:8]} cannot be replayed: {_calls(len(chats))}, {len(having)} recorded with "
         f"{what}{which}. To record it: {_setting(capture)}."
     )
+
+
+def _calls(count: int) -> str:
+    return f"{count} model call{'' if count == 1 else 's'}"
 
 
 def _setting(capture: Capture) -> str:

@@ -17,5 +17,9 @@ _COMPLETENESS = {
 def summary(capture: Capture) -> str:
     """A capture in a few words."""
     agent = f" of {text.clean(capture.run.agent)}" if capture.run.agent else ""
-    calls = f"{text.count(len(capture.llm_io))} model calls, {text.count(len(capture.tool_io))} tool calls"
+    calls = f"{_calls(len(capture.llm_io), 'model')}, {_calls(len(capture.tool_io), 'tool')}"
     return f"run {text.clean(capture.run_id)}{agent}: {calls}, {_COMPLETENESS[capture.completeness]}"
+
+
+def _calls(count: int, what: str) -> str:
+    return f"{text.count(count)} {what} call{'' if count == 1 else 's'}"

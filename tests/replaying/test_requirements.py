@@ -37,8 +37,8 @@ def test_these_can(calls: list, mode: ReplayMode, key: str) -> None:
 @pytest.mark.parametrize(
     ("calls", "mode", "said"),
     [
-        ([NOTHING], SOFT, "1 model calls, 0 recorded with content. To record it: "),
-        ([NO_ANSWER], STRICT, "1 model calls, 0 recorded with its answer. To record it: "),
+        ([NOTHING], SOFT, "1 model call, 0 recorded with content. To record it: "),
+        ([NO_ANSWER], STRICT, "1 model call, 0 recorded with its answer. To record it: "),
         ([FULL, NOTHING], STRICT, "2 model calls, 1 recorded with its prompt (not: call 2). To record it: "),
         ([FULL, NO_PROMPT], STRICT, "2 model calls, 1 recorded with its prompt (not: call 2). To record it: "),
         ([NO_PROMPT], LIVE, "it can be replayed with --mode soft"),
