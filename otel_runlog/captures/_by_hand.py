@@ -15,6 +15,7 @@ from opentelemetry import baggage, trace
 from otel_runlog.captures._given import AnswerLike, ErrorLike, RequestLike, answer_of, changed, error_of, json_of
 from otel_runlog.captures._given import request_of as request_given
 from otel_runlog.captures._names import check_id
+from otel_runlog.captures._shapes import checked_answer, checked_request
 from otel_runlog.captures._told import ToldLlm, ToldTool
 from otel_runlog.captures._waiting import Item
 from otel_runlog.conventions.turns import arguments_of, result_of
@@ -100,13 +101,14 @@ class ByHand:
         model: str | None,
         duration_ms: float,
     ) -> Item:
-        """A model call. Raises RequestError where a body is none of a known API."""
-        asked, said = request_given(request), answer_of(answer)
+        """A model call. Raises RequestError where a body is none of a known API, and as `checked_request` does."""
+        asked, said = checked_request(request_given(request)), answer_of(answer)
         if model is not None and asked.model is None:
             asked = msgspec.structs.replace(asked, model=_text(model))
         failed = error_of(error)
         if isinstance(said, CallError):
             said, failed = None, failed or said
+        said = None if said is None else checked_answer(said)
         told = changed(ToldLlm(asked, said, failed), self._change)
         attributes = _llm_attributes(told.request or LlmRequest(), told.answer or LlmAnswer())
         attributes["gen_ai.provider.name"] = None if provider is None else _text(provider)

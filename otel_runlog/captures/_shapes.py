@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from otel_runlog.capture import CapturedLlm, CapturedTool
-from otel_runlog.captures._values import Plain
+from otel_runlog.captures._values import Plain, packed, unpacked
 from otel_runlog.conversation import (
     CallPart,
     LlmAnswer,
@@ -83,3 +83,22 @@ def _part(value: Named) -> Part:
     if read is None:
         raise msgspec.ValidationError(f"a part of type {value.get('type')!r:.40} is not known")
     return read(value)
+
+
+def checked_request(request: LlmRequest) -> LlmRequest:
+    """A request that an application made, its fields of the types that they should have.
+
+    Raises:
+        msgspec.ValidationError: some are not, and cannot be.
+        CaptureError: it holds what no capture can.
+    """
+    value = unpacked(packed(msgspec.to_builtins(request, builtin_types=(bytes,))))
+    turns = tuple(map(read_turn, msgspec.convert(value["turns"], list[Named])))
+    tools = msgspec.convert(value["tools"], list[Named] | None)
+    return read_request(value, turns=turns, tools=None if tools is None else tuple(map(read_definition, tools)))
+
+
+def checked_answer(answer: LlmAnswer) -> LlmAnswer:
+    """The same for an answer."""
+    value = unpacked(packed(msgspec.to_builtins(answer, builtin_types=(bytes,))))
+    return read_answer(value, parts=tuple(map(_part, msgspec.convert(value["parts"], list[Named]))))

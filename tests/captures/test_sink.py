@@ -497,6 +497,24 @@ def test_what_cannot_be_read_is_counted_and_does_not_raise(arguments: tuple[Any,
     assert len(found) + sum(sink.dropped.values()) == 2
 
 
+def test_requests_and_answers_of_wrong_types_are_put_right_or_counted() -> None:
+    sink = make()
+    listed = LlmRequest(turns=[Turn(Role.USER, [TextPart("hi")])], tools=[ToolDefinition("f")])  # type: ignore[arg-type]
+    sink.llm(listed, LlmAnswer(parts=[TextPart("ho")], finish_reason="stop"), run_id="r1")  # type: ignore[arg-type]
+    sink.llm(LlmRequest(turns=({"role": "user"},)), "ho", run_id="r2")  # type: ignore[arg-type]
+    sink.llm(LlmRequest(turns=("hi",)), "ho", run_id="r3")  # type: ignore[arg-type]
+    sink.llm(LlmRequest(model=5), "ho", run_id="r4")  # type: ignore[arg-type]
+    sink.llm("hi", LlmAnswer(parts="ho"), run_id="r5")  # type: ignore[arg-type]
+    found = sink.drain_captures()
+    assert [capture.run_id for capture in found] == ["r1", "r2"]
+    assert [capture.llm_io[0].request.turns for capture in found if capture.llm_io[0].request] == [
+        (Turn(Role.USER, (TextPart("hi"),)),),
+        (Turn(Role.USER),),
+    ]
+    assert found[0].llm_io[0].answer == LlmAnswer(parts=(TextPart("ho"),), finish_reason=FinishReason.STOP)
+    assert sink.dropped == {"unreadable": 3}
+
+
 class Name(str):
     __slots__ = ()
 
