@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -105,9 +106,10 @@ def killed() -> None:
 
 
 def waits() -> None:
-    say(ask(), ask(), *tools())
     try:
-        threading.Event().wait(60)
+        say(ask(), ask(), *tools())
+        for _ in range(1200):  # a signal that comes just before a wait is seen after it
+            time.sleep(0.05)
     except KeyboardInterrupt:
         say("interrupted")
 
