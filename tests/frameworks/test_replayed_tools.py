@@ -90,7 +90,7 @@ def test_a_tool_of_pydantic_ai_with_models_as_argument_and_result():
         """Of a city."""
         return Weather(degrees=len(where.city))
 
-    assert json.loads(agent.run_sync("?", deps="ann").output) == {"weather": {"degrees": 1}}
+    assert json.loads(asyncio.run(agent.run("?", deps="ann")).output) == {"weather": {"degrees": 1}}
     with replaying({"where": {"city": "a"}}, {"degrees": 18}) as session:
-        assert json.loads(agent.run_sync("?", deps="ann").output) == {"weather": {"degrees": 18}}
+        assert json.loads(asyncio.run(agent.run("?", deps="ann")).output) == {"weather": {"degrees": 18}}
         assert only_the_model_call_is_missing(session)
