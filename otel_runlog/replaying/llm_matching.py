@@ -11,7 +11,7 @@ import msgspec
 
 from otel_runlog.capture import CapturedLlm
 from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest, Role, Turn
-from otel_runlog.fingerprint import lane_of
+from otel_runlog.fingerprint import Fingerprints, lane_of
 from otel_runlog.replaying.divergence import ReplayMode, Resolution, StepDivergence
 from otel_runlog.replaying.drift import drift_of, not_compared
 from otel_runlog.replaying.ledger import Ledger
@@ -67,6 +67,7 @@ class LlmMatching:
         self._recording, self._normaliser, self._telling = recording, normaliser, telling
         self._mode, self._key, self._places = telling.mode, key, places
         self._ledger = Ledger(recording.keys)
+        self._fingerprints = Fingerprints()
         self._keys_of_ids: dict[str, str | None] = {}
         self._times: Counter[int] = Counter()
         self._calls_of_ids: dict[str, CapturedLlm] = {}
@@ -90,7 +91,7 @@ class LlmMatching:
         self._asked = True
         given = self._normaliser.asked(request)
         asked = self._linked(given)
-        key, lane = key_or_none(asked), lane_of(asked)
+        key, lane = self._key_of(asked), lane_of(asked)
         if self._key == "order":
             return self._ask_in_order(asked, key, lane)
         number = self._ledger.take(key)
@@ -147,6 +148,14 @@ class LlmMatching:
         """Keep why the miss of this number did not go on to the real model."""
         miss = self._misses[number]
         miss.answered, miss.refused = why, True
+
+    def _key_of(self, asked: LlmRequest) -> str | None:
+        """As `key_or_none`, in time that grows with what is new: clients send the whole conversation every time."""
+        try:
+            return self._fingerprints.of(asked)
+        except (ValueError, TypeError, RecursionError):
+            self._fingerprints = Fingerprints()  # it may have stopped in the middle of a conversation
+            return None
 
     def _linked(self, asked: LlmRequest) -> LlmRequest:
         """The request with the call that it goes on from, where we served that one's answer.
