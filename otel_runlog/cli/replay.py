@@ -115,9 +115,9 @@ def replay(  # noqa: PLR0917 - one argument an option
     """Run a program again with the model's recorded answers, and say exactly where it differs.
 
     RUN is a run of the store (`last`: the newest one that is no replay), FILE a capture that `export --format capture`
-    wrote. The program is not changed: it finds
-    the replay by the variables that it finds its provider by, needs no key, and reaches no provider except in mode
-    live. Only what passes a model or a tool comes back: the clock, randomness, files and other network calls do not.
+    wrote. The program is not changed: it finds the replay by the variables that it finds its provider by, needs no key,
+    and reaches no provider except in mode live. Only what passes a model or a tool comes back: the clock, randomness,
+    files and other network calls do not.
 
     Exit: 0 the same, 1 not, also where the program swallows the error or fails as the recorded run did not; 2 it could
     not be replayed. The report goes to stderr.
