@@ -338,8 +338,8 @@ class LlmMatching:
         unsent = sorted(self._recording.unsent.intersection(self._ledger.free()))
         if len(unsent) < len(self._recording.calls) and not self._asked:
             return [NOTHING_ASKED]
-        which = calls_named(self._recording.calls[number].call_index for number in unsent)
-        return [*self._ambiguous, *([f"{which} failed before anything was sent, so nothing came"] if unsent else [])]
+        told = [f"{self._named(unsent)} failed before anything was sent, so nothing came"] if unsent else []
+        return [*self._ambiguous, *told]
 
     @property
     def is_incomplete(self) -> bool:
@@ -352,18 +352,17 @@ class LlmMatching:
         if self._unseen_params:
             lines.append(f"parameters {', '.join(sorted(self._unseen_params))}: not recorded")
         if self._in_order:
-            which = calls_named(self._recording.calls[number].call_index for number in self._in_order)
-            lines.append(f"requests of {which}: not recorded, answered in recorded order")
+            lines.append(f"requests of {self._named(self._in_order)}: not recorded, answered in recorded order")
         if self._in_part:
-            which = calls_named(self._recording.calls[number].call_index for number in self._in_part)
-            lines.append(f"requests of {which}: recorded in part, compared as far as they go")
+            lines.append(f"requests of {self._named(self._in_part)}: recorded in part, compared as far as they go")
         if self._unlinked:
-            which = calls_named(self._recording.calls[number].call_index for number in self._unlinked)
-            lines.append(f"the answers that {which} went on from: not recorded")
+            lines.append(f"the answers that {self._named(self._unlinked)} went on from: not recorded")
         if self._lacking:
-            which = calls_named(self._recording.calls[number].call_index for number in self._lacking)
-            lines.append(f"answers of {which}: not recorded")
+            lines.append(f"answers of {self._named(self._lacking)}: not recorded")
         return lines
+
+    def _named(self, numbers: Iterable[int]) -> str:
+        return calls_named(self._recording.calls[number].call_index for number in numbers)
 
 
 def answerable(call: CapturedLlm) -> bool:
