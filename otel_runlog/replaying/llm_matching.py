@@ -166,9 +166,11 @@ class LlmMatching:
         previous = self._keys_of_ids.get(before)
         if previous is None:
             return asked
-        linked, whole = msgspec.structs.replace(asked, previous=previous), self._whole(asked, before)
-        is_whole = whole is not None and self._ledger.numbers(key_or_none(whole))
-        return whole if whole is not None and is_whole and not self._ledger.numbers(key_or_none(linked)) else linked
+        linked = msgspec.structs.replace(asked, previous=previous)
+        if self._ledger.numbers(key_or_none(linked)):
+            return linked
+        whole = self._whole(asked, before)
+        return whole if whole is not None and self._ledger.numbers(key_or_none(whole)) else linked
 
     def _whole(self, asked: LlmRequest, before: str) -> LlmRequest | None:
         """A request after the conversation that it goes on from; None where that is not known."""
