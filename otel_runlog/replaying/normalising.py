@@ -93,13 +93,15 @@ class Normaliser:
 
     def answered(self, answer: LlmAnswer | CallError) -> LlmAnswer | CallError:
         """What the real model answered in the replay, redacted as the recording's answers are."""
-        if self._redact is None:
-            return answer
-        return self.answer(answer) if isinstance(answer, LlmAnswer) else changed_error(answer, self._redacted)
+        return self.answer(answer) if isinstance(answer, LlmAnswer) else self.error(answer)
 
     def answer(self, answer: LlmAnswer) -> LlmAnswer:
         """What a model answered in the replay, redacted as the recording's answers are."""
         return answer if self._redact is None else changed_answer(answer, self._redacted)
+
+    def error(self, error: CallError) -> CallError:
+        """How a call failed in the replay, redacted likewise."""
+        return error if self._redact is None else changed_error(error, self._redacted)
 
     def asked_value(self, value: Json) -> Json:
         """Arguments or a result of the replay."""
