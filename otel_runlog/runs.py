@@ -77,11 +77,22 @@ def project_with_llm_io(
     now: dt.datetime | None = None,
 ) -> list[tuple[RunLog, list[LlmIo]]]:
     """As `project`, with one LlmIo for each counted llm step of the run, in order, also where content is missing."""
+    runs, messages = project_with_messages(spans, logs=logs, prices=prices, now=now)
+    return [(run, llm_io_of(run, messages)) for run in runs]
+
+
+def project_with_messages(
+    spans: Iterable[Span],
+    *,
+    logs: Iterable[LogRecord] = (),
+    prices: PriceTable | None = None,
+    now: dt.datetime | None = None,
+) -> tuple[list[RunLog], StepMessages]:
+    """As `project`, with what knows the messages of the runs' steps."""
     records = [*logs, *getattr(spans, "logs", ())]
     distinct = {key_of(s): s for s in resolve(spans)}
     runs = project_nodes([node_of(s) for s in distinct.values()], prices, now=now, logs=records)
-    messages = StepMessages(distinct, records)
-    return [(run, llm_io_of(run, messages)) for run, _ in runs]
+    return [run for run, _ in runs], StepMessages(distinct, records)
 
 
 def project_nodes(

@@ -15,9 +15,7 @@ from otel_runlog.llm_io import StepMessages
 from otel_runlog.model import Content, LogRecord, RunLog, Span, utc
 from otel_runlog.pricing import PriceTable
 from otel_runlog.redaction import TOLD_AS, rules_of
-from otel_runlog.resolve import key_of, resolve
-from otel_runlog.runs import project_nodes
-from otel_runlog.tree import node_of
+from otel_runlog.runs import project_with_messages
 
 MEMORY_REF: Final = "runlog.memory_ref"
 """The attribute by which an application says, on any span of a run, what the agent's memory was at the start."""
@@ -43,11 +41,8 @@ def captures_of(
         captured_at: when the telemetry came in; None: when the run ended, for nothing else is known.
         told: what the application said of some of the calls; it wins over what their spans carry.
     """
-    records = [*logs, *getattr(spans, "logs", ())]
-    distinct = {key_of(s): s for s in resolve(spans)}
-    runs = project_nodes([node_of(s) for s in distinct.values()], prices, now=now, logs=records)
-    messages = StepMessages(distinct, records)
-    return [capture_of(run, messages, captured_at=captured_at or _end(run), told=told) for run, _ in runs]
+    runs, messages = project_with_messages(spans, logs=logs, prices=prices, now=now)
+    return [capture_of(run, messages, captured_at=captured_at or _end(run), told=told) for run in runs]
 
 
 def _end(run: RunLog) -> dt.datetime:
