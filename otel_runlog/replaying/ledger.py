@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from otel_runlog.replaying.divergence import StepDivergence
 
 
 class Ledger:
@@ -56,3 +59,48 @@ class Ledger:
     def taken(self) -> int:
         """How many calls have come."""
         return len(self._taken)
+
+
+class Unfound(Protocol):
+    """A call that found nothing recorded.
+
+    `settled`: its divergence can no longer change, whatever comes. `lacking`: it was found, and only its answer is not
+    in the capture, which says nothing against the program.
+    """
+
+    divergence: StepDivergence
+    settled: bool
+    lacking: bool
+
+
+U = TypeVar("U", bound=Unfound)
+
+
+def settle(
+    ledger: Ledger,
+    misses: Sequence[U],
+    free: list[int],
+    place: Callable[[U, list[int]], int | None],
+    tell: Callable[[U, int | None], StepDivergence],
+) -> list[tuple[U, StepDivergence]]:
+    """What each miss comes to. One whose place another call took after all finds another, as far as there are any.
+
+    Args:
+        ledger: who stands in whose place, misses by their number.
+        misses: in the order they came.
+        free: recorded calls that nobody stands for; those that are found here are taken out.
+        place: which of the free calls a miss could stand for; None for none.
+        tell: the divergence of a miss that stands there.
+    """
+    places = ledger.claims()
+    found = []
+    for number, miss in enumerate(misses):
+        if miss.lacking:
+            continue
+        divergence = miss.divergence
+        if not (miss.settled or number in places):
+            if (at := place(miss, free)) is not None:
+                free.remove(at)
+            divergence = tell(miss, at)
+        found.append((miss, divergence))
+    return found

@@ -14,7 +14,7 @@ from otel_runlog.conversation import CallError, LlmAnswer, LlmRequest, Role, Tur
 from otel_runlog.fingerprint import Fingerprints, lane_of
 from otel_runlog.replaying.divergence import ReplayMode, Resolution, StepDivergence
 from otel_runlog.replaying.drift import drift_of, not_compared
-from otel_runlog.replaying.ledger import Ledger
+from otel_runlog.replaying.ledger import Ledger, settle
 from otel_runlog.replaying.normalising import Normaliser
 from otel_runlog.replaying.outcomes import Missed, Served, Settled
 from otel_runlog.replaying.partial import can_be
@@ -33,9 +33,8 @@ _RUN_DIGITS: Final = 8
 class _Miss(msgspec.Struct, kw_only=True):
     """A request that found nothing. `at`: its place among all differences. `tries`: how often it was asked.
 
-    `nearest`: the recorded call most like it when it came. `settled`: its divergence can no longer change, whatever
-    comes. `lacking`: it was found, and only its answer is not in the capture, which says
-    nothing against the program. `answered`: what came of it in live mode; `refused`: nothing, it could not be sent on.
+    `nearest`: the recorded call most like it when it came. `settled` and `lacking` are those of `ledger.Unfound`.
+    `answered`: what came of it in live mode; `refused`: nothing, it could not be sent on.
     """
 
     asked: LlmRequest
@@ -304,24 +303,19 @@ class LlmMatching:
     # -- afterwards ---
 
     def settled(self) -> Settled:
-        """What is different. Requests whose place another one took after all find another, as far as there are any."""
-        places = self._ledger.claims()
+        """What is different, as if nothing more were asked."""
         free = list(self._ledger.free())
-        found = []
-        for number, miss in enumerate(self._misses):
-            if miss.lacking:
-                continue
-            divergence = miss.divergence
-            if not (miss.settled or number in places):
-                place = self._place(miss.asked, miss.lane, free)
-                if place is None:
-                    divergence = self._telling.one_more(miss.asked, miss.lane, miss.nearest)
-                else:
-                    free.remove(place)
-                    divergence = self._telling.changed(miss.asked, miss.lane, place)
-            found.append((miss.at, _with(divergence, miss)))
+        found = settle(
+            self._ledger, self._misses, free, lambda miss, left: self._place(miss.asked, miss.lane, left), self._told
+        )
+        came = tuple((miss.at, _with(divergence, miss)) for miss, divergence in found)
         missing = [self._telling.missing(number) for number in free if number not in self._recording.unsent]
-        return Settled(tuple(found), tuple(missing))
+        return Settled(came, tuple(missing))
+
+    def _told(self, miss: _Miss, place: int | None) -> StepDivergence:
+        if place is None:
+            return self._telling.one_more(miss.asked, miss.lane, miss.nearest)
+        return self._telling.changed(miss.asked, miss.lane, place)
 
     @property
     def live(self) -> int:

@@ -12,7 +12,7 @@ from otel_runlog.conversation import CallError, Json
 from otel_runlog.replaying.answers import error_text
 from otel_runlog.replaying.comparing import first_difference
 from otel_runlog.replaying.divergence import Cause, DivergenceKind, ReplayMode, Resolution, StepDivergence
-from otel_runlog.replaying.ledger import Ledger
+from otel_runlog.replaying.ledger import Ledger, settle
 from otel_runlog.replaying.normalising import Normaliser
 from otel_runlog.replaying.outcomes import Settled, ToolMissed, ToolServed
 from otel_runlog.replaying.recording import Recording, tool_key
@@ -24,7 +24,7 @@ How = Literal["was served from the recording", "ran for real"]
 
 
 class _Miss(msgspec.Struct, kw_only=True):
-    """A tool call that found nothing. `at`: its place among all differences. `settled`: it cannot change."""
+    """A tool call that found nothing. `at`: its place among all differences; the others as in `ledger.Unfound`."""
 
     name: str
     arguments: Json
@@ -223,23 +223,19 @@ class ToolMatching:
     # -- afterwards ---
 
     def settled(self) -> Settled:
-        """What is different. Calls whose place another one took after all find another, as far as there are any."""
-        places = self._ledger.claims()
+        """What is different, as if nothing more were asked."""
         free = [number for number in self._ledger.free() if self._recording.tools[number].name in self._doors]
-        found = []
-        for number, miss in enumerate(self._misses):
-            if miss.lacking:
-                continue
-            divergence = miss.divergence
-            if not (miss.settled or number in places):
-                place = next((n for n in free if self._recording.tools[n].name == miss.name), None)
-                if place is None:
-                    divergence = self._one_more(miss.name, miss.arguments, miss.resolution)
-                else:
-                    free.remove(place)
-                    divergence = self._changed(place, miss.arguments, miss.resolution)
-            found.append((miss.at, divergence))
-        return Settled((*found, *self._results), tuple(map(self._missing, free)))
+        found = settle(self._ledger, self._misses, free, self._place, self._told)
+        came = ((miss.at, divergence) for miss, divergence in found)
+        return Settled((*came, *self._results), tuple(map(self._missing, free)))
+
+    def _place(self, miss: _Miss, free: list[int]) -> int | None:
+        return next((number for number in free if self._recording.tools[number].name == miss.name), None)
+
+    def _told(self, miss: _Miss, place: int | None) -> StepDivergence:
+        if place is None:
+            return self._one_more(miss.name, miss.arguments, miss.resolution)
+        return self._changed(place, miss.arguments, miss.resolution)
 
     @property
     def served(self) -> int:
