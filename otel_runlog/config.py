@@ -235,9 +235,9 @@ def process_environment() -> MutableMapping[str, str]:
     return os.environ
 
 
-def replay_url(environ: Mapping[str, str] | None = None) -> str:
+def replay_url() -> str:
     """Where the replay that this program is part of answers; empty outside a replay."""
-    return (os.environ if environ is None else environ).get(REPLAY_URL_VARIABLE, "")
+    return os.environ.get(REPLAY_URL_VARIABLE, "")
 
 
 def expand(text: str, environ: Mapping[str, str] | None = None) -> str:

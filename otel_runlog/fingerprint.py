@@ -264,16 +264,6 @@ def _result(value: Json) -> Json:
     return "" if value is None else normal(value)
 
 
-def shared_turns(a: LlmRequest, b: LlmRequest) -> int:
-    """How many turns two conversations have in common before they part."""
-    count = 0
-    for one, other in zip(_turns(a.turns), _turns(b.turns), strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
-
-
 def first_difference(recorded: LlmRequest, got: LlmRequest) -> Difference | None:
     """Where two requests part, by what their fingerprints are of; None where those are equal."""
     old, new = canonical(recorded), canonical(got)

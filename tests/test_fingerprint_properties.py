@@ -21,7 +21,7 @@ from otel_runlog.conversation import (
     ThinkingPart,
     Turn,
 )
-from otel_runlog.fingerprint import canonical, fingerprint_of, first_difference, request_fingerprint, shared_turns
+from otel_runlog.fingerprint import canonical, fingerprint_of, first_difference, request_fingerprint
 
 cheap = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -88,7 +88,7 @@ def test_it_is_one_however_parts_are_grouped_into_messages(request: LlmRequest) 
     system, *rest = request.turns
     for turns in (split, in_users, (*rest, system)):
         assert fingerprint_of(LlmRequest(turns=turns)) == fingerprint_of(request)
-    assert shared_turns(request, LlmRequest(turns=split)) == len(turns_of(request))
+    assert turns_of(LlmRequest(turns=split)) == turns_of(request)
 
 
 def turns_of(request: LlmRequest) -> list[Json]:

@@ -162,17 +162,19 @@ class Answering:
         read = call.api.read(response.status, response.content_type, response.body)
         self._matcher.answered_live(missed, read)
         if isinstance(read, CallError):
+            key = key_or_none(call.asked.request)
             with self._lock:
-                self._failed_live[key_or_none(call.asked.request)] = missed
+                self._failed_live[key] = missed
             return _Reply(response, Resolution.LIVE, error=read)
         return _Reply(response, Resolution.LIVE, read, response_id=read.response_id)
 
     def _tried_before(self, call: Call) -> Missed | None:
         """What an earlier try of a call missed that the provider then failed: it is the same call once more."""
-        if self._way_out is None:
+        if not self._failed_live:
             return None
+        key = key_or_none(call.asked.request)
         with self._lock:
-            return self._failed_live.pop(key_or_none(call.asked.request), None)
+            return self._failed_live.pop(key, None)
 
     def _remember(self, response_id: str, recorded: CapturedLlm) -> None:
         assert recorded.answer is not None

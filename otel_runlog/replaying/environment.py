@@ -52,6 +52,16 @@ class ProviderDoor(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
     keys_if_set: tuple[str, ...] = ()
 
+    @property
+    def all_variables(self) -> tuple[str, ...]:
+        """Every base URL, those that are always set first."""
+        return (*self.variables, *self.variables_if_set)
+
+    @property
+    def all_keys(self) -> tuple[str, ...]:
+        """Every key."""
+        return (*self.keys, *self.keys_if_set)
+
 
 DOORS: Final = (
     ProviderDoor(
@@ -130,12 +140,12 @@ def environment(
     for door in DOORS:
         base = f"{url}/{door.name}{door.ends_with}"
         always = [name for name in door.variables if not any(env.get(other) for other in NOT_BESIDE.get(name, ()))]
-        if_set = [name for name in (*door.variables, *door.variables_if_set) if env.get(name)]
+        if_set = [name for name in door.all_variables if env.get(name)]
         changed.update(dict.fromkeys((*always, *if_set), base))
-        if not any(env.get(name) for name in (*door.keys, *door.keys_if_set)):
+        if not any(env.get(name) for name in door.all_keys):
             changed.update(dict.fromkeys(door.keys, DUMMY_KEY))
         elif mode is not ReplayMode.LIVE:
-            changed.update({name: DUMMY_KEY for name in (*door.keys, *door.keys_if_set) if env.get(name)})
+            changed.update({name: DUMMY_KEY for name in door.all_keys if env.get(name)})
     if mode is not ReplayMode.LIVE:
         changed.update({name: DUMMY_KEY for name in OTHER_KEYS if env.get(name)})
         changed.setdefault(LASTING, "true")
@@ -151,8 +161,7 @@ def upstreams(env: Mapping[str, str]) -> dict[str, str]:
     """Where each door's requests would have gone, by its name; doors that lead nowhere are left out."""
     found = {}
     for door in DOORS:
-        names = (*door.variables, *door.variables_if_set)
-        base = next((env[name] for name in names if env.get(name)), door.upstream)
+        base = next((env[name] for name in door.all_variables if env.get(name)), door.upstream)
         if base:
             found[door.name] = base.rstrip("/")
     return found

@@ -107,7 +107,7 @@ class Forwarder:
         base = self._upstreams.get(door.name)
         if base is None:
             raise CannotGoOnError(
-                f"it is not known where requests to {door.name} go: set {' or '.join(_variables(door))} to it"
+                f"it is not known where requests to {door.name} go: set {' or '.join(door.all_variables)} to it"
             )
         below = f"/{path}".removeprefix(door.ends_with)
         has_version = any(part.startswith("v1") for part in (path.partition("/")[0], base.rpartition("/")[2]))
@@ -140,7 +140,7 @@ def _check_key(door: ProviderDoor, request: Request) -> None:
     key = next((request.headers[name] for name in KEY_HEADERS if name in request.headers), None)
     key = key or request.query.get(KEY_IN_QUERY)
     if key is None or DUMMY_KEY in key:
-        names = " or ".join((*door.keys, *door.keys_if_set)) or "its key"
+        names = " or ".join(door.all_keys) or "its key"
         raise CannotGoOnError(f"this was not recorded, and {door.name} needs a real key to answer it: set {names}")
 
 
@@ -157,7 +157,3 @@ def _check_ids(door: ProviderDoor, request: Request, own_ids: frozenset[str]) ->
             f"it sends a recorded thought back whose signature was not recorded, and {door.name} takes none without: "
             "record with an instrumentation that keeps signatures (OpenInference), or without thinking"
         )
-
-
-def _variables(door: ProviderDoor) -> tuple[str, ...]:
-    return (*door.variables, *door.variables_if_set)

@@ -118,7 +118,7 @@ def _at(divergence: StepDivergence, recorded: int) -> str:
 
 
 def _subject(divergence: StepDivergence) -> str:
-    words = [divergence.step if divergence.name is None else f"{divergence.step} {divergence.name}"]
+    words = [_name(divergence)]
     if divergence.agent is not None:
         words.append(f"agent {divergence.agent}")
     elif divergence.lane is not None:

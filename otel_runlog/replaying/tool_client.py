@@ -7,7 +7,6 @@ it. A connection for each call, because calls come from any thread and any child
 from __future__ import annotations
 
 import contextlib
-from http.client import HTTPConnection, HTTPException
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -58,6 +57,8 @@ def tell_door(url: str, name: str) -> None:
 
 
 def _post(url: str, path: str, what: ToolDefined | ToolQuestion | ToolRan) -> bytes:
+    from http.client import HTTPConnection, HTTPException  # 30 ms that a program outside a replay does not need
+
     place = urlsplit(url)
     try:
         connection = HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT_S)

@@ -74,7 +74,6 @@ class ToolDoor:
         policies: what each tool does.
         mode: what a call gets that was not recorded.
         number: counts what is asked of the replay.
-        clock_ns: Unix time.
 
     Raises:
         ConfigError: `policies` are none.
@@ -88,7 +87,6 @@ class ToolDoor:
         policies: PoliciesLike = None,
         mode: ReplayMode = ReplayMode.STRICT,
         number: Callable[[], int] | None = None,
-        clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._recorded: dict[str, list[CapturedTool]] = {}
         for tool in capture.tool_io:
@@ -97,7 +95,6 @@ class ToolDoor:
         self.policies = policies_of(policies)
         self._mode = mode
         self._number = number or itertools.count(1).__next__
-        self._clock_ns = clock_ns
         self._lock = threading.Lock()
         self._tickets = itertools.count(1)
         self._running: dict[int, ToolExchange] = {}
@@ -168,7 +165,7 @@ class ToolDoor:
 
     def ask(self, asked: ToolQuestion) -> ToolReply:
         """What a tool is to do that is about to be called."""
-        started_ns, number = self._clock_ns(), self._number()
+        started_ns, number = time.time_ns(), self._number()
         recorded = self._recorded.get(asked.name, [])
         arguments = recorded_form(asked, [tool.arguments for tool in recorded])
         reply, call_index = self._reply(asked.name, arguments)
@@ -187,7 +184,7 @@ class ToolDoor:
             if exchange.ran:
                 self._running[reply.ticket] = msgspec.structs.replace(exchange, is_known=False)
             else:
-                self._done.append(msgspec.structs.replace(exchange, ended_ns=self._clock_ns()))
+                self._done.append(msgspec.structs.replace(exchange, ended_ns=time.time_ns()))
         return reply
 
     def ran(self, told: ToolRan) -> None:
@@ -202,7 +199,7 @@ class ToolDoor:
         elif is_compared:
             self._matcher.tool_result_unknown(exchange.name, exchange.arguments)
         done = msgspec.structs.replace(
-            exchange, ended_ns=self._clock_ns(), result=told.result, error=told.error, is_known=told.is_known
+            exchange, ended_ns=time.time_ns(), result=told.result, error=told.error, is_known=told.is_known
         )
         with self._lock:
             self._done.append(done)
