@@ -211,16 +211,7 @@ def _said(given: Iterable[Turn]) -> Iterator[_Said]:
     for turn in given:
         for part in turn.parts if turn.role is not Role.SYSTEM else ():
             if isinstance(part, _SAID):
-                yield _side(part, turn.role), part
-
-
-def _side(part: _Part, role: Role) -> Role:
-    """Results are a tool's and calls a model's, whoever's turn they came in."""
-    if isinstance(part, ResultPart):
-        return Role.TOOL
-    if isinstance(part, CallPart):
-        return Role.ASSISTANT
-    return Role.USER if role is Role.TOOL else role
+                yield turns.side_of(part, turn.role), part
 
 
 class _CallNumbers:

@@ -46,9 +46,9 @@ __all__ = (
     "arguments_of",
     "definitions_of",
     "finish_reason_of",
-    "parts_of",
     "request_of",
     "result_of",
+    "side_of",
     "text_of",
     "turn_of",
     "turns_of",
@@ -221,8 +221,10 @@ def _parts(value: Json, role: Role) -> Parts:
     """
     if role is not Role.ASSISTANT or not isinstance(value, list):
         return parts_of(value)
-    known = [p for p in value if not isinstance(p, dict) or part_of(p) is not None]
-    return parts_of(known)
+    found: list[Part] = []
+    for one in value:
+        found += (part_of(one) or ()) if isinstance(one, dict) else parts_of(one, 1)
+    return tuple(found)
 
 
 def _told_result(value: Object) -> ResultPart:
@@ -237,8 +239,6 @@ def _with_calls(value: Object, said: Parts) -> Parts:
     beside = [c for call in _calls_beside(value) for c in (call_of(call) if isinstance(call, dict) else ())]
     known = {p.id for p in said if isinstance(p, CallPart)}
     calls = [c for c in beside if not isinstance(c, CallPart) or c.id is None or c.id not in known]
-    if not said or not any(isinstance(p, CallPart) for p in said):
-        calls = beside
     thoughts = _thoughts_beside(value) if not any(isinstance(p, ThinkingPart) for p in said) else ()
     return _without_copies((*thoughts, *said, *calls))
 
@@ -278,7 +278,8 @@ def _same(a: CallPart, b: CallPart) -> bool:
     return a.name == b.name and (a.id == b.id if a.id and b.id else a.arguments == b.arguments)
 
 
-def _side(part: Part, role: Role) -> Role:
+def side_of(part: Part, role: Role) -> Role:
+    """Whose a part is: results are a tool's and calls a model's, whoever's message they came in."""
     if isinstance(part, ResultPart):
         return Role.TOOL
     if isinstance(part, CallPart | ThinkingPart):
@@ -289,8 +290,8 @@ def _side(part: Part, role: Role) -> Role:
 def _grouped(role: Role, parts: Parts) -> tuple[Turn, ...]:
     """Parts as turns: results are a tool's and calls a model's, whoever's message they came in."""
     if len(parts) == 1:
-        return (Turn(_side(parts[0], role), parts),)
-    return tuple([Turn(side, tuple(group)) for side, group in groupby(parts, lambda p: _side(p, role))])
+        return (Turn(side_of(parts[0], role), parts),)
+    return tuple([Turn(side, tuple(group)) for side, group in groupby(parts, lambda p: side_of(p, role))])
 
 
 def request_of(
