@@ -105,12 +105,11 @@ def previews_of(run: RunLog, messages: StepMessages) -> tuple[str | None, str | 
     """
     calls = [s for s in run.steps if s.kind is StepKind.LLM]
     agents = [s for s in run.steps if s.kind in AGENT_KINDS]
-    asked = (m for s in (*calls, *agents) for m in messages.of(s).input if m.role == "user" and m.text)
-    said = (m for s in (*calls[::-1], *agents) for m in reversed(messages.of(s).output) if m.text)
-    return _cut(next(asked, None)), _cut(next(said, None))
+    asked = (m.text for s in (*calls, *agents) for m in messages.of(s).input if m.role == "user" and m.text)
+    said = (m.text for s in (*calls[::-1], *agents) for m in reversed(messages.of(s).output) if m.text)
+    return preview(next(asked, None)), preview(next(said, None))
 
 
-def _cut(message: Message | None) -> str | None:
-    if message is None or len(message.text) <= PREVIEW_CHARS:
-        return message.text if message else None
-    return message.text[: PREVIEW_CHARS - 1] + "…"
+def preview(text: str | None) -> str | None:
+    """A text, cut to 200 characters where it is longer."""
+    return text if text is None or len(text) <= PREVIEW_CHARS else text[: PREVIEW_CHARS - 1] + "…"

@@ -23,7 +23,7 @@ from otel_runlog.captures.document import dumps, loads, problems_of, read_captur
 from otel_runlog.config import require_db
 from otel_runlog.conversation import Role
 from otel_runlog.errors import CaptureError, CaptureMissingError, ConfigError, RunNotFoundError, StoreError
-from otel_runlog.llm_io import PREVIEW_CHARS, StepMessages
+from otel_runlog.llm_io import StepMessages, preview
 from otel_runlog.model import Content, RunLog, RunStatus, utc
 from otel_runlog.replaying.divergence import DivergenceReport
 from otel_runlog.resolve import key_of, resolve
@@ -227,20 +227,21 @@ def captures_over(
 ) -> list[CaptureSize]:
     """Those of `captures`, the oldest first, that are over a limit and not pinned."""
     newest_from = 0 if keep is None else max(len(captures) - keep, 0)
-    too_old = [
+    is_old = [
         number < newest_from or (before_ns is not None and capture.captured_ns < before_ns)
         for number, capture in enumerate(captures)
     ]
-    going = [capture for capture, is_old in zip(captures, too_old, strict=True) if is_old and not capture.pinned]
-    if max_bytes is None:
-        return going
-    left = [capture for capture in captures if capture not in going]
-    size = sum(capture.bytes for capture in left)
-    for capture in left:
-        if size > max_bytes and not capture.pinned:
+    left_bytes = sum(capture.bytes for capture, old in zip(captures, is_old, strict=True) if capture.pinned or not old)
+    going = []
+    for capture, old in zip(captures, is_old, strict=True):
+        if capture.pinned:
+            continue
+        if old:
             going.append(capture)
-            size -= capture.bytes
-    return sorted(going, key=captures.index)
+        elif max_bytes is not None and left_bytes > max_bytes:
+            going.append(capture)
+            left_bytes -= capture.bytes
+    return going
 
 
 def _before_ns(older_than: dt.datetime | dt.timedelta | None) -> int | None:
@@ -353,8 +354,4 @@ def _previews(capture: Capture) -> Previews:
     requests = [call.request for call in capture.llm_io if call.request]
     asked = (turn.text for request in requests for turn in request.turns if turn.role is Role.USER and turn.text)
     said = (call.answer.text for call in reversed(capture.llm_io) if call.answer and call.answer.text)
-    return _cut(next(asked, None)), _cut(next(said, None))
-
-
-def _cut(text: str | None) -> str | None:
-    return text if text is None or len(text) <= PREVIEW_CHARS else text[: PREVIEW_CHARS - 1] + "…"
+    return preview(next(asked, None)), preview(next(said, None))

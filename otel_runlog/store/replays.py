@@ -25,11 +25,8 @@ def telemetry_run(
         StoreLockedError: it still holds it.
         StoreError: the store cannot be read.
     """
-    store = open_for_read(path, timeout_s)
-    try:
+    with open_for_read(path, timeout_s) as store:
         found = store.rows("run_of_replay", {"replay_run_id": replay_run_id, "since_ns": since_ns})
-    finally:
-        store.close()
     return next((str(run_id) for (run_id,) in found), None)
 
 
@@ -41,11 +38,8 @@ def last_recorded(path: str | os.PathLike[str], *, timeout_s: float = 2.0) -> st
         StoreLockedError: another process still holds the store.
         StoreError: the store cannot be read.
     """
-    store = open_for_read(path, timeout_s)
-    try:
+    with open_for_read(path, timeout_s) as store:
         found = store.rows("last_recorded_run", {})
-    finally:
-        store.close()
     for (run_id,) in found:
         return str(run_id)
     raise RunNotFoundError(f"{os.fspath(path)} has no runs yet that are no replays")

@@ -11,7 +11,7 @@ from otel_runlog.store.connection import StoreConnection
 
 def spans_of(store: StoreConnection, trace_ids: Iterable[str]) -> list[StoredSpan]:
     """The stored spans and the start records of the traces. Errors are those of `StoreConnection.rows`, as below."""
-    wanted = _traces(trace_ids)
+    wanted = named(trace_ids)
     [(first_ns, last_ns)] = store.rows("times_of_traces", wanted)
     found = store.records("spans_of_traces", wanted | {"first_ns": first_ns, "last_ns": last_ns})
     return [rows.unpack_span(record) for record in found]
@@ -19,7 +19,7 @@ def spans_of(store: StoreConnection, trace_ids: Iterable[str]) -> list[StoredSpa
 
 def logs_of(store: StoreConnection, trace_ids: Iterable[str]) -> list[StoredLog]:
     """The log records of the traces."""
-    return [rows.unpack_log(record) for record in store.records("logs_of_traces", _traces(trace_ids))]
+    return [rows.unpack_log(record) for record in store.records("logs_of_traces", named(trace_ids))]
 
 
 def traces_of_runs(store: StoreConnection, run_ids: Iterable[str]) -> set[str]:
@@ -28,5 +28,6 @@ def traces_of_runs(store: StoreConnection, run_ids: Iterable[str]) -> set[str]:
     return {str(trace_id) for (trace_id,) in found}
 
 
-def _traces(trace_ids: Iterable[str]) -> dict[str, object]:
+def named(trace_ids: Iterable[str]) -> dict[str, object]:
+    """The parameter of queries that look for traces."""
     return {"trace_ids": sorted(set(trace_ids))}

@@ -123,7 +123,7 @@ class StoreWriter(OpenStore):
 
     def known_traces(self, trace_ids: Iterable[str]) -> set[str]:
         """Those of the traces that have spans in the store."""
-        found = self._store.rows("known_traces", _traces(trace_ids))
+        found = self._store.rows("known_traces", telemetry.named(trace_ids))
         return {str(trace_id) for (trace_id,) in found}
 
     def spans_of(self, trace_ids: Iterable[str]) -> list[StoredSpan]:
@@ -136,11 +136,11 @@ class StoreWriter(OpenStore):
 
     def logged_traces(self, trace_ids: Iterable[str]) -> set[str]:
         """Those of the traces that have log records in the store."""
-        return {str(trace_id) for (trace_id,) in self._store.rows("logged_traces", _traces(trace_ids))}
+        return {str(trace_id) for (trace_id,) in self._store.rows("logged_traces", telemetry.named(trace_ids))}
 
     def runs_of(self, trace_ids: Iterable[str]) -> list[RunRef]:
         """The runs with steps in the traces, in the versions that count; one entry per run and trace."""
-        found = self._store.rows("runs_of_traces", _traces(trace_ids))
+        found = self._store.rows("runs_of_traces", telemetry.named(trace_ids))
         return [RunRef(*cast("tuple[str, int, bool, str]", row)) for row in found]
 
     def traces_of_runs(self, run_ids: Iterable[str]) -> set[str]:
@@ -283,7 +283,3 @@ class _Tables:
         self._append_rows("superseded_captures", _SUPERSEDED, batch.superseded_captures)
         self._append_rows("stored_divergences", _DIVERGENCES, map(msgspec.structs.astuple, batch.divergences))
         self._append_rows("superseded_divergences", _SUPERSEDED_DIVERGENCES, batch.superseded_divergences)
-
-
-def _traces(trace_ids: Iterable[str]) -> dict[str, object]:
-    return {"trace_ids": sorted(set(trace_ids))}
