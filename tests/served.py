@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from corpus import Scenario
 
 FOLDER = Path(__file__).parent / "data" / "served"
+KEPT = sorted(f.name.removesuffix(".json.gz") for f in FOLDER.glob("*.json.gz"))
+"""Variants of which the requests were kept as they were sent."""
 PRICES = PriceTable()
 ITEM = re.compile(r"fc_(\d+)_(\d+)")
 """The provider's id of a call: the digits of the response's id and the call's place in it."""

@@ -52,13 +52,6 @@ class HungLoader:
         self.go.set()
 
 
-class HungForGood(HungLoader):
-    interrupt = None
-
-    def turn(self, timeout_s=0.0, *, limit_s=None):
-        return super().turn()
-
-
 @pytest.fixture
 def db(tmp_path):
     return tmp_path / "runs.duckdb"

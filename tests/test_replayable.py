@@ -9,13 +9,11 @@ import pytest
 from corpus import scenarios, variants
 from readme_block import written
 from replayable import table
-from served import FOLDER, Call, calls_of
+from served import KEPT, Call, calls_of
 
 from otel_runlog.fingerprint import canonical, lane_of
 from otel_runlog.model import Content
 
-KEPT = sorted(f.name.removesuffix(".json.gz") for f in FOLDER.glob("*.json.gz"))
-"""Variants of which the requests were kept as they were sent."""
 CALLS_COMPARED = 908
 LOOP_IN_ONE_SPAN = "google-genai calls tools by itself: one span for the loop, the first request and the last usage"
 CUT_STREAM = "the stream was cut or abandoned: the span has what came of it"

@@ -6,12 +6,13 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from made_captures import a_call
 from msgspec.structs import replace
 
-from otel_runlog.capture import Capture, CapturedLlm, CapturedTool
+from otel_runlog.capture import Capture, CapturedTool
 from otel_runlog.captures.document import problems_of
 from otel_runlog.conversation import CallPart, LlmAnswer, LlmRequest, ResultPart, Role, TextPart, Turn
-from otel_runlog.fingerprint import fingerprint_of, lane_of
+from otel_runlog.fingerprint import fingerprint_of
 from otel_runlog.model import Content, RunLog, Step, StepKind
 
 NOON = dt.datetime(2026, 11, 29, 12, tzinfo=dt.UTC)
@@ -25,18 +26,6 @@ def step(number: int, kind: StepKind) -> Step:
     return Step("t", f"s{number}", kind, run_id="r1", step_index=number, call_index=number, counted=True)
 
 
-def call(number: int, request: LlmRequest, **fields: Any) -> CapturedLlm:
-    return CapturedLlm(
-        step_index=number,
-        call_index=number,
-        request=request,
-        fingerprint=fingerprint_of(request),
-        lane=lane_of(request),
-        completeness=Content.FULL,
-        **fields,
-    )
-
-
 def capture() -> Capture:
     kinds = (StepKind.LLM, StepKind.TOOL, StepKind.LLM)
     run = RunLog("r1", steps=tuple(step(i, k) for i, k in enumerate(kinds, 1)), llm_calls=2, tool_calls=1)
@@ -46,8 +35,8 @@ def capture() -> Capture:
         completeness=Content.FULL,
         run=run,
         llm_io=(
-            call(1, ASKED, answer=LlmAnswer(parts=(CallPart("f", {}, "c"),)), response_id="resp_1"),
-            call(3, LATER, answer=LlmAnswer(parts=(TextPart("18C"),))),
+            a_call(1, ASKED, answer=LlmAnswer(parts=(CallPart("f", {}, "c"),)), response_id="resp_1"),
+            a_call(3, LATER, answer=LlmAnswer(parts=(TextPart("18C"),))),
         ),
         tool_io=(CapturedTool(name="f", step_index=2, call_index=2, after_call=1),),
     )

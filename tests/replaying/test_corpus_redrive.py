@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
 import json
 from collections import defaultdict
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from corpus import scenarios
-from served import FOLDER, Call, Served, Wanted, by_number, calls_of, with_items
+from served import KEPT, Call, Served, Wanted, by_number, calls_of, with_items
 
 from otel_runlog import apis
 from otel_runlog.capture import Capture
@@ -20,11 +21,11 @@ from otel_runlog.pricing import PriceTable
 from otel_runlog.replaying.report import text_of
 from otel_runlog.replaying.session import ReplaySession
 
-KEPT = sorted(f.name.removesuffix(".json.gz") for f in FOLDER.glob("*.json.gz"))
 CALLS_ASKED = 883
 """Of the corpus, those whose prompt the spans hold whole and whose requests were kept."""
 
 
+@functools.cache
 def replayable(variant: str) -> dict[tuple[str, str], list[Call]]:
     """The calls of runs that hold all their prompts, by scenario and run; without what is known to differ."""
     runs: dict[tuple[str, str], list[Call]] = defaultdict(list)

@@ -15,12 +15,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from recorded import capture as capture_of
+from recorded import tool as recorded
 
 from otel_runlog import replay_tool
-from otel_runlog.capture import Capture, CapturedTool, ToolSource
-from otel_runlog.conversation import CallError, Json
+from otel_runlog.capture import CapturedTool
+from otel_runlog.conversation import CallError
 from otel_runlog.errors import ConfigError, ReplayedToolError, ReplayError, ReplayMismatch
-from otel_runlog.model import Content, RunLog
 from otel_runlog.replaying.divergence import DivergenceKind, ReplayMode, Resolution
 from otel_runlog.replaying.matching import Matcher
 from otel_runlog.replaying.patching import Patch
@@ -32,27 +33,6 @@ from otel_runlog.server.guard import Guard
 from otel_runlog.server.http_door import HttpDoor
 
 AT = dt.datetime(2026, 11, 29, tzinfo=dt.UTC)
-SPAN = ToolSource.SPAN
-
-
-def recorded(name: str, arguments: Json, result: Json = None, error: CallError | None = None) -> CapturedTool:
-    return CapturedTool(name=name, arguments=arguments, result=result, error=error, source=SPAN)
-
-
-def capture_of(*tools: CapturedTool) -> Capture:
-    numbered = tuple(
-        CapturedTool(
-            name=tool.name,
-            step_index=n,
-            call_index=n,
-            arguments=tool.arguments,
-            result=tool.result,
-            error=tool.error,
-            source=tool.source,
-        )
-        for n, tool in enumerate(tools, 1)
-    )
-    return Capture(run_id="a" * 32, captured_at=AT, completeness=Content.FULL, run=RunLog("a" * 32), tool_io=numbered)
 
 
 class Replays:
