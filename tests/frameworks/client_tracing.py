@@ -10,12 +10,31 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Span
+from provider import ScriptedProvider
 from seen_runs import SeenRun, projected_runs, stored_runs
 
 from otel_runlog import RunLogSpanProcessor
 
 NEEDS_FRAMEWORKS = "needs the extra `frameworks`: pip install 'otel-runlog[frameworks]'"
 NEEDS_MORE_FRAMEWORKS = "needs the extra `frameworks-more`: pip install 'otel-runlog[frameworks,frameworks-more]'"
+
+CONTENT = {
+    "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
+    "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE": "content",
+}
+"""Settings by which instrumentations record what was asked and answered."""
+
+
+def addresses(provider: ScriptedProvider) -> dict[str, str]:
+    """The environment by which clients find a scripted provider, and the keys that they want."""
+    keys = {"OPENAI_API_KEY": "unused", "ANTHROPIC_API_KEY": "unused", "GEMINI_API_KEY": "unused"}
+    urls = {
+        "OPENAI_BASE_URL": provider.openai_url,
+        "ANTHROPIC_BASE_URL": provider.url,
+        "GOOGLE_GEMINI_BASE_URL": provider.url,
+    }
+    return keys | urls
 
 
 class Instrumentor(Protocol):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from client_tracing import NEEDS_FRAMEWORKS, NEEDS_MORE_FRAMEWORKS, Projected
+from client_tracing import CONTENT, NEEDS_FRAMEWORKS, NEEDS_MORE_FRAMEWORKS, Projected, addresses
 from provider import ScriptedProvider
 from replay_loops import LOOPS, PYDANTIC_AI_LOOPS, SCRIPT
 from restored import restored
@@ -52,15 +52,9 @@ CLIENTS = {
     "gemini": "google.genai.models",
 }
 """The module that instrumentations wrap; it is there before, so that their wrappers can be taken off."""
-CONTENT = {
-    "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
-    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
-    "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE": "content",
-}
 PYDANTIC_AI_MODULES = {"chat": "openai", "responses": "openai", "messages": "anthropic", "gemini": "google"}
 APART = frozenset({"traceloop"})
 """Recorded in processes of their own: instrumented a second time in one, it adds each chunk of a stream twice."""
-KEYS = {"OPENAI_API_KEY": "unused", "ANTHROPIC_API_KEY": "unused", "GEMINI_API_KEY": "unused"}
 
 
 class Case(NamedTuple):
@@ -95,12 +89,7 @@ def _instrumentors(place):
 @contextmanager
 def provider_served(monkeypatch, script=SCRIPT):
     with ScriptedProvider(script) as provider, monkeypatch.context() as patch:
-        addresses = {
-            "OPENAI_BASE_URL": provider.openai_url,
-            "ANTHROPIC_BASE_URL": provider.url,
-            "GOOGLE_GEMINI_BASE_URL": provider.url,
-        }
-        for name, value in (addresses | KEYS).items():
+        for name, value in addresses(provider).items():
             patch.setenv(name, value)
         yield provider
 

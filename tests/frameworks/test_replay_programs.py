@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from client_tracing import NEEDS_MORE_FRAMEWORKS
+from client_tracing import CONTENT, NEEDS_MORE_FRAMEWORKS, addresses
 from otlp_sink import otlp_sink, written
 from provider import ScriptedProvider
 from tool_loop import SCRIPT
@@ -31,11 +31,6 @@ PROGRAMS = {
     "google_genai": "google.genai",
 }
 """Programs of the folder `programs`, each `<name>_adder.py`, and the module that it needs."""
-CONTENT = {
-    "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
-    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
-    "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE": "content",
-}
 
 pytestmark = pytest.mark.frameworks
 
@@ -47,16 +42,6 @@ def run(command, **environment):
 
 def _python_path():
     return os.pathsep.join([str(HERE / "programs"), str(HERE.parents[1])])
-
-
-def _addresses(provider):
-    keys = {"OPENAI_API_KEY": "unused", "ANTHROPIC_API_KEY": "unused", "GEMINI_API_KEY": "unused"}
-    urls = {
-        "OPENAI_BASE_URL": provider.openai_url,
-        "ANTHROPIC_BASE_URL": provider.url,
-        "GOOGLE_GEMINI_BASE_URL": provider.url,
-    }
-    return keys | urls
 
 
 class Proxy:
@@ -111,7 +96,7 @@ def test_a_python_program_replays_unmodified(program, tmp_path, proxy, recorded_
     db = tmp_path / "runs.duckdb"
     own = CONTENT | {"OTEL_RUNLOG_DB": str(db)}
     with ScriptedProvider(SCRIPT) as provider:
-        recorded = run([*program, recorded_as], **own, **_addresses(provider))
+        recorded = run([*program, recorded_as], **own, **addresses(provider))
     assert (recorded.stdout, len(provider.served)) == ("It is 84.\n", 3), recorded.stderr
 
     replayed = replay(db, [*program, replayed_as], **own, **proxy.environment)
@@ -135,7 +120,7 @@ def test_a_node_program_replays_unmodified(tmp_path, api, recorded_as, replayed_
     command = ["node", str(HERE / "node" / "adder.mjs"), api]
     with otlp_sink() as (url, requests):
         with ScriptedProvider(SCRIPT) as provider:
-            recorded = run([*command, recorded_as, "json"], OTLP_URL=url, **_addresses(provider))
+            recorded = run([*command, recorded_as, "json"], OTLP_URL=url, **addresses(provider))
         assert recorded.stdout == "It is 84.", recorded.stderr
         Loader(db).ingest(written(requests, tmp_path))
 
